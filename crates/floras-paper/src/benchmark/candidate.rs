@@ -127,6 +127,7 @@ impl Candidate {
             name: self.name.clone(),
             scheme: self.scheme().name().to_owned(),
             summary: self.scheme().summary(clients),
+            antennas: self.settings().uplink.radio.antennas,
             channel_knowledge: self.scheme().channel_knowledge(),
             view: self.view(),
         }

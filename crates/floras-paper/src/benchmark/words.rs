@@ -12,12 +12,16 @@ pub(super) fn paragraphs(benchmark: &Benchmark) -> Vec<String> {
 
 fn equal(benchmark: &Benchmark) -> String {
     let conditions = &benchmark.conditions;
+    let with_more = benchmark.entries.iter().filter(|entry| entry.antennas > 1);
+    let antennas: String = with_more
+        .map(|entry| format!(" `{}` has {} receive antennas, not one.", entry.name, entry.antennas))
+        .collect();
     format!(
         "All schemes train the same model ({} parameters) on the same data for {} rounds, with the same clients, steps and clip norm \
          C = {}, over the same Rayleigh channels. A client sends at a mean power of at most 1 in every channel use of its payload, \
          and the receiver's noise is the same in every channel use: the SNR is that of a channel use at unit power. Airtime counts all \
          channel uses of a round, pilots and control included. Private points add noise until every client has ε ≤ {} at δ = {} \
-         after all rounds, in the view that the table names. Results are means over {} trials.",
+         after all rounds, in the view that the table names. Results are means over {} trials.{antennas}",
         conditions.parameters,
         conditions.rounds,
         compact(conditions.clip),
@@ -100,7 +104,7 @@ fn reading(benchmark: &Benchmark) -> String {
 fn caveats(benchmark: &Benchmark) -> String {
     let diverged: u32 = benchmark.rows.iter().map(|row| row.diverged).sum();
     let unmet = benchmark.rows.iter().filter(|row| row.accuracy.is_none()).count();
-    let mut text = "Settings of a scheme are those of its file: they are not tuned for each point, so that a scheme may do better \
+    let mut text = "Differences within the intervals are not significant. Settings of a scheme are those of its file: they are not tuned for each point, so that a scheme may do better \
                     with others. Schemes that a scheme's paper combines with other data, models or optimisers are compared as \
                     uplinks alone."
         .to_owned();

@@ -103,6 +103,8 @@ pub struct Entry {
     pub scheme: String,
     /// The scheme and its settings, for one line of text.
     pub summary: String,
+    /// Number of receive antennas.
+    pub antennas: usize,
     /// What clients must know about their channels.
     pub channel_knowledge: ChannelKnowledge,
     /// The view in which private points meet the benchmark's `ε`.
