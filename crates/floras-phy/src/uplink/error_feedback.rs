@@ -46,16 +46,16 @@ fn threshold(keys: &[u32], count: usize) -> u32 {
     let (mut inside, mut left) = (keys.to_vec(), count);
     for shift in [22, 11, 0] {
         let digit = |key: u32| (key >> shift) as usize % DIGITS;
-        // Several counts of each digit, because equal digits in a row would wait for one another.
-        let mut counts = [[0_usize; DIGITS]; 4];
-        let (blocks, last) = inside.as_chunks::<4>();
+        // Two counts of each digit, because equal digits in a row would wait for one another.
+        let mut counts = [[0_u32; DIGITS]; 2];
+        let (blocks, last) = inside.as_chunks::<2>();
         for block in blocks {
             counts.iter_mut().zip(block).for_each(|(counts, key)| counts[digit(*key)] += 1);
         }
         last.iter().for_each(|key| counts[0][digit(*key)] += 1);
         let mut found = DIGITS - 1;
         let of_digit = loop {
-            let of_digit: usize = counts.iter().map(|counts| counts[found]).sum();
+            let of_digit = (counts[0][found] + counts[1][found]) as usize;
             if of_digit >= left {
                 break of_digit;
             }
