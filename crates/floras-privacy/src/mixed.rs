@@ -66,6 +66,7 @@ use crate::account::{Account, Source};
 use crate::engine::compose::{Bounds, Composition, MAX_EPSILON, Part};
 use crate::engine::sampling::Sampling;
 use crate::error::{PrivacyError, require_epsilon, require_rounds};
+use crate::numerics::parallel::both;
 use crate::published;
 use crate::published::rdp::Conversion;
 use crate::published::theorems::PublishedRound;
@@ -236,12 +237,12 @@ impl<'a> Mixed<'a> {
         };
         let exposure = Exposure::in_view(view);
         let upper = self.upper(view, &curves, exposure)?;
-        let bounds = match upper {
-            Err(no_bound) => Err(no_bound),
-            // The view's own curves omit the masks' noise, so the true ε may be below their lower bounds.
-            Ok(upper) if self.masked().is_some() || !curves.have_lower() => Ok(Bounds { lower: 0.0, upper }),
-            Ok(upper) => Ok(Bounds { lower: self.lower(&curves, exposure)?.min(upper), upper }),
-        };
+        // The view's own curves omit the masks' noise, so the true ε may be below their lower bounds.
+        let has_lower = upper.is_ok() && self.masked().is_none() && curves.have_lower();
+        let lower = || if has_lower { self.lower(&curves, exposure) } else { Ok(0.0) };
+        let (details, lower) = both(|| self.details(view, &curves), lower);
+        let lower = lower?;
+        let bounds = upper.map(|upper| Bounds { lower: lower.min(upper), upper });
         let (bounds, reason, above) = match bounds {
             Ok(bounds) => (Some(bounds), curves.caveat.cloned(), None),
             Err(NoBound { reason, above }) => {
@@ -252,7 +253,7 @@ impl<'a> Mixed<'a> {
         };
         let mut statement = Statement::new(view, bounds, reason, above);
         statement.assumptions = curves.assumptions.to_vec();
-        statement.details = self.details(view, &curves)?;
+        statement.details = details?;
         if !curves.have_lower() {
             statement.epsilon_lower = None;
         }

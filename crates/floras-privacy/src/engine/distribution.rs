@@ -34,6 +34,9 @@ const DEPTH: f64 = 20.0;
 const WIDE_RANGE: f64 = 1.2;
 /// A cell with less mass is dropped, and its mass is added to the exception.
 const MIN_MASS: f64 = 1e-38;
+/// The smallest `μ` are one cell, as long as their share of the mean of `μ` is below this. Such a cell is wide, but `δ_G/μ` is larger for larger
+/// `μ` where the curve is convex. So the bound grows by at most about the same share.
+const FAINT_SHARE: f64 = 1e-6;
 /// Relative error of masses and means, which are differences of nearly equal numbers. Lower bounds are reduced by it.
 const DIGITS: f64 = 1e-9;
 /// From this `ε/μ − μ/2` on, `δ_G` is below 1e-300.
@@ -89,7 +92,7 @@ pub(crate) struct CellsBelow {
     exception: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cell {
     lower: f64,
     upper: f64,
@@ -235,6 +238,17 @@ impl CellsBuilder {
         cell.mean += mass * mean;
     }
 
+    /// Adds the masses of another builder with the same cells.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
+            cell.lower = cell.lower.min(other.lower);
+            cell.upper = cell.upper.max(other.upper);
+            cell.mass += other.mass;
+            cell.mean += other.mean;
+        }
+        self.exception += other.exception;
+    }
+
     /// Adds the mass of `μ = ∞` to an upper bound.
     pub(crate) fn add_infinite(&mut self, mass: f64) {
         self.exception += mass;
@@ -249,11 +263,25 @@ impl CellsBuilder {
     fn finished(self) -> (Vec<Cell>, f64) {
         let mut exception = self.exception;
         let mut cells: Vec<Cell> = Vec::new();
+        let few = FAINT_SHARE * self.cells.iter().map(|cell| cell.mean).sum::<f64>();
+        // Neighbouring cells together are a cell too, with the range and the mean of all.
+        let mut faint = Cell { lower: f64::INFINITY, upper: 0.0, mass: 0.0, mean: 0.0 };
         for cell in self.cells.iter().rev().filter(|cell| cell.mass > 0.0) {
             // A cell of negligible mass would take as much time as any other.
             if cell.mass < MIN_MASS {
                 exception += cell.mass;
                 continue;
+            }
+            if cells.is_empty() && faint.mean + cell.mean <= few {
+                faint.lower = faint.lower.min(cell.lower);
+                faint.upper = faint.upper.max(cell.upper);
+                faint.mass += cell.mass;
+                faint.mean += cell.mean;
+                continue;
+            }
+            if faint.mass > 0.0 {
+                let mean = (faint.mean / faint.mass).clamp(faint.lower, faint.upper);
+                cells.push(Cell { mean, ..std::mem::take(&mut faint) });
             }
             cells.push(Cell { mean: (cell.mean / cell.mass).clamp(cell.lower, cell.upper), ..*cell });
         }
@@ -350,9 +378,9 @@ impl Cells {
         (first, masses)
     }
 
-    /// Width of the widest cell, in `ln μ`.
-    pub(crate) fn widest(&self) -> f64 {
-        self.cells.iter().map(Cell::width).fold(0.0, f64::max)
+    /// Width in `ln μ` of the widest cell that is at most `most` wide.
+    pub(crate) fn widest_up_to(&self, most: f64) -> f64 {
+        self.cells.iter().map(Cell::width).filter(|&width| width <= most).fold(0.0, f64::max)
     }
 }
 

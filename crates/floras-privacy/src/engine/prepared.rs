@@ -23,6 +23,8 @@ const WINDOWS: (f64, f64) = ((1_u32 << 16) as f64, (1_u32 << 18) as f64);
 const MAX_POINTS: f64 = (1_u32 << 21) as f64;
 /// Relative distance between the bounds that the grid may cause, as long as a window needs at most the maximum number of points.
 const GAP: f64 = 0.03;
+/// Estimates of `δ` at the largest `ε` are correct up to this factor. A wrong one leaves out a bound, and states no false one.
+const ESTIMATE: f64 = 100.0;
 
 /// Resolution of a composition.
 #[derive(Clone, Copy, PartialEq)]
@@ -228,7 +230,9 @@ impl<'a> Prepared<'a> {
         let never = |kind: &Kind<'_>| kind.part.rounds as f64 * (-kind.infinite().min(1.0)).ln_1p();
         let infinite = -self.kinds.iter().map(never).sum::<f64>().exp_m1();
         // With half of the mass at least 1 above ε, δ is at least ½·(1 − 1/e).
-        infinite >= delta || (delta < 0.3 && self.tilts.is_mostly_above(1.2 * MAX_EPSILON))
+        infinite >= delta
+            || (delta < 0.3 && self.tilts.is_mostly_above(1.2 * MAX_EPSILON))
+            || self.guess_delta(MAX_EPSILON) > ESTIMATE * delta
     }
 
     /// An estimate of the `δ` that belongs to an `ε`.

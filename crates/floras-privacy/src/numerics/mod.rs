@@ -1,10 +1,11 @@
 //! Numerical tools: the normal and the chi distribution with their tails, Fourier transforms, quadrature, searches, tables, sums of
-//! products.
+//! products, threads.
 
 pub(crate) mod chi;
 pub(crate) mod fourier;
 pub mod gaussian;
 pub mod normal;
+pub(crate) mod parallel;
 pub(crate) mod quadrature;
 pub(crate) mod solve;
 pub(crate) mod table;

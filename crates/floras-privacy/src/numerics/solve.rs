@@ -2,6 +2,8 @@
 
 /// Maximum number of bisection or interpolation steps.
 const MAX_STEPS: usize = 200;
+/// Maximum factor between two upper ends that are tried.
+const MAX_FACTOR: f64 = 32.0;
 
 /// The smallest `x ≥ 0` at which the decreasing `f` is at most `target`, to a relative `tolerance`. The result is always on the far
 /// side, where `f(x) ≤ target`. `None` if there is no such `x` below `most`.
@@ -12,11 +14,12 @@ pub(crate) fn first_at_most(
     most: f64,
     tolerance: f64,
 ) -> Option<f64> {
-    if f(0.0) <= target {
+    let mut lower = (0.0, f(0.0));
+    if lower.1 <= target {
         return Some(0.0);
     }
-    let mut lower = (0.0, f(0.0));
     let mut upper = guess.min(most);
+    let mut factor = 2.0;
     loop {
         let value = f(upper);
         if value <= target {
@@ -26,7 +29,9 @@ pub(crate) fn first_at_most(
             return None;
         }
         lower = (upper, value);
-        upper = (2.0 * upper).min(most);
+        // A guess may be far too small, and a narrow interval saves little: the search closes in fast.
+        upper = (factor * upper).min(most);
+        factor = (2.0 * factor).min(MAX_FACTOR);
     }
 }
 

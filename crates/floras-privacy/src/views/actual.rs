@@ -43,6 +43,7 @@ use crate::account::Source;
 use crate::engine::distribution::{COARSE_CELL, CellsBuilder, MuDistribution, Side};
 use crate::error::{PrivacyError, require, require_positive};
 use crate::numerics::normal;
+use crate::numerics::parallel::in_parallel;
 use crate::numerics::quadrature::{narrow_panels, short_panel};
 use crate::numerics::table::Smooth;
 use crate::setting::{Setting, require_branches};
@@ -438,15 +439,22 @@ impl Coefficients {
         // The density of an estimate's size for coefficient t is that for 0 times e^{−t²/2}·cosh(tτ). For all coefficients below a small
         // one, it is at most e^{t²/2} times that of the small one.
         let faint = gains(FAINT);
-        for group in groups(&self.seen, step) {
-            let own = (group.largest > FAINT).then(|| gains(group.mean));
-            let factor = if own.is_some() { 1.0 } else { (FAINT * FAINT / 2.0).exp() };
-            for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
-                let [mean, low, high] =
-                    [group.mean * mean, group.least * low, group.largest * high].map(|mu| sensitivity * mu);
-                cells.add_range(mean, (low, high), factor * group.mass * mass);
+        let groups: Vec<Coefficient> =
+            grouped(&self.seen, |t| if t < FAINT { FAINT_STEP } else { step }).collect();
+        let parts = in_parallel(PARTS, |part| {
+            let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Upper);
+            for group in groups.iter().skip(part).step_by(PARTS.len()) {
+                let own = (group.largest > FAINT).then(|| gains(group.mean));
+                let factor = if own.is_some() { 1.0 } else { (FAINT * FAINT / 2.0).exp() };
+                for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
+                    let [mean, low, high] = [group.mean * mean, group.least * low, group.largest * high]
+                        .map(|mu| sensitivity * mu);
+                    cells.add_range(mean, (low, high), factor * group.mass * mass);
+                }
             }
-        }
+            cells
+        });
+        parts.iter().for_each(|part| cells.add_all(part));
         (cells, small)
     }
 
@@ -464,15 +472,22 @@ impl Coefficients {
             |t: f64| pilot::divisors(receiver, t, small, step, Side::Lower).gains(&noise, Side::Lower);
         let faint = gains(0.0);
         // A coefficient that may be 0 counts as 0.
-        for group in narrow_groups(&self.narrow).filter(|group| group.least > 0.0) {
-            let shared = Shared::of(&group);
-            let own = (shared.channel > 0.0).then(|| gains(shared.channel));
-            for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
-                let [mean, low, high] = [shared.mean * mean, shared.least * low, shared.largest * high]
-                    .map(|mu| sensitivity * mu);
-                cells.add_range(mean, (low, high), shared.mass * mass);
+        let groups: Vec<Coefficient> =
+            narrow_groups(&self.narrow).filter(|group| group.least > 0.0).collect();
+        let parts = in_parallel(PARTS, |part| {
+            let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Lower);
+            for group in groups.iter().skip(part).step_by(PARTS.len()) {
+                let shared = Shared::of(group);
+                let own = (shared.channel > 0.0).then(|| gains(shared.channel));
+                for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
+                    let [mean, low, high] = [shared.mean * mean, shared.least * low, shared.largest * high]
+                        .map(|mu| sensitivity * mu);
+                    cells.add_range(mean, (low, high), shared.mass * mass);
+                }
             }
-        }
+            cells
+        });
+        parts.iter().for_each(|part| cells.add_all(part));
         cells
     }
 
@@ -587,10 +602,14 @@ impl Coefficients {
 
 /// Coefficients below this value have nearly the same estimates.
 const FAINT: f64 = 0.05;
+/// Parts of the coefficients that are computed at the same time: every fourth cell.
+const PARTS: [usize; 4] = [0, 1, 2, 3];
+/// Width of their cells in `ln t`.
+const FAINT_STEP: f64 = 5.0 * STEP;
 /// From this coefficient on, the pilot's noise is relatively small, and no estimate is below 1.
 const STRONG: f64 = 20.0;
 /// Width of a cell in `ln t` and in `ln μ` for raw samples. Their `ε` is large, and its transition relatively sharp.
-const RAW_STEP: f64 = 0.001;
+const RAW_STEP: f64 = 0.003;
 
 /// Coefficients `t₀ ≤ t ≤ t₁` that share one distribution of the estimate, for a lower bound.
 struct Shared {
@@ -639,7 +658,7 @@ impl Shared {
 /// Coefficients in cells whose width suits [`Shared`]: narrower for stronger coefficients.
 fn narrow_groups(coefficients: &[Coefficient]) -> impl Iterator<Item = Coefficient> {
     grouped(coefficients, |t| match t {
-        _ if t < FAINT => 5.0 * STEP,
+        _ if t < FAINT => FAINT_STEP,
         _ if t < 0.5 => 2.0 * STEP,
         _ if t < 2.0 => STEP,
         _ => NARROW,

@@ -12,7 +12,7 @@ use floras_core::Receiver;
 use crate::engine::distribution::Side;
 use crate::numerics::vectors::convolved;
 use crate::views::noise::{Noise, NoiseCell};
-use crate::views::pilot::{Panel, least_mean_gain};
+use crate::views::pilot::{gain, largest_mean_gain, least_mean_gain};
 
 /// Width of a bin in the logarithm.
 pub(crate) const STEP: f64 = 0.01;
@@ -41,20 +41,23 @@ pub(crate) struct LogBins {
 impl LogBins {
     /// From masses, each with a smallest value and a mean, and each within one width.
     pub(crate) fn new(step: f64, parts: &[(f64, f64, f64)]) -> Self {
-        let index = |least: f64| ((least.ln() / step) + 1e-9).floor() as i64;
-        let positive = || parts.iter().filter(|&&(least, ..)| least > 0.0);
-        let first = positive().map(|&(least, ..)| index(least)).min().unwrap_or(0);
-        let last = positive().map(|&(least, ..)| index(least)).max().unwrap_or(0);
+        let index = |&(least, ..): &(f64, f64, f64)| {
+            if least > 0.0 { Some(((least.ln() / step) + 1e-9).floor() as i64) } else { None }
+        };
+        let indices: Vec<Option<i64>> = parts.iter().map(index).collect();
+        let positive = || indices.iter().flatten().copied();
+        let (first, last) = (positive().min().unwrap_or(0), positive().max().unwrap_or(0));
         let count = (last - first + 1) as usize;
         let (mut masses, mut weighted) = (vec![0.0; count], vec![0.0; count]);
         let mut zero = 0.0;
-        for &(least, mean, mass) in parts {
-            if least > 0.0 {
-                let bin = (index(least) - first) as usize;
-                masses[bin] += mass;
-                weighted[bin] += mass * mean;
-            } else {
-                zero += mass;
+        for (&(_, mean, mass), index) in parts.iter().zip(indices) {
+            match index {
+                Some(index) => {
+                    let bin = (index - first) as usize;
+                    masses[bin] += mass;
+                    weighted[bin] += mass * mean;
+                }
+                None => zero += mass,
             }
         }
         Self { step, first, masses, weighted, zero, widths: 1 }
@@ -91,27 +94,31 @@ impl LogBins {
         let first = self.first + other.first;
         let masses = convolved(&self.masses, &other.masses);
         let weighted = convolved(&self.weighted, &other.weighted);
-        let width = ((self.widths + other.widths) as f64 * self.step).exp();
+        let widths = (self.widths + other.widths) as usize;
         let ratio = self.step.exp();
-        let mut gains: Vec<Gain> = Vec::with_capacity(masses.len() + 1);
-        let mut least = 0.0;
-        for (bin, (&mass, &weighted)) in masses.iter().zip(&weighted).enumerate() {
-            // Factors from one bin to the next are computed exactly at regular distances.
-            least = if bin.is_multiple_of(64) {
-                ((first + bin as i64) as f64 * self.step).exp()
-            } else {
-                ratio * least
-            };
-            if mass > 0.0 {
-                let largest = width * least;
-                let mean = (weighted / mass).clamp(least, largest);
-                let panel = Panel { probability: mass, least, largest, mean, mean_above: mean };
-                let (bound, range) = panel.gains(1.0);
-                let bound = match side {
-                    Side::Upper => bound,
-                    Side::Lower => least_mean_gain(least, largest, mean),
+        // Products at the boundaries of bins, and their gains.
+        let mut boundary = 0.0;
+        let boundaries: Vec<(f64, f64)> = (0..masses.len() + widths)
+            .map(|bin| {
+                // Factors from one bin to the next are computed exactly at regular distances.
+                boundary = if bin.is_multiple_of(64) {
+                    ((first + bin as i64) as f64 * self.step).exp()
+                } else {
+                    ratio * boundary
                 };
-                gains.push((mass, bound, range));
+                (boundary, gain(boundary))
+            })
+            .collect();
+        let mut gains: Vec<Gain> = Vec::with_capacity(masses.len() + 1);
+        for (bin, (&mass, &weighted)) in masses.iter().zip(&weighted).enumerate() {
+            if mass > 0.0 {
+                let (from, to) = (boundaries[bin], boundaries[bin + widths]);
+                let mean = (weighted / mass).clamp(from.0, to.0);
+                let bound = match side {
+                    Side::Upper => largest_mean_gain(from, to, mean),
+                    Side::Lower => least_mean_gain(from, to, mean),
+                };
+                gains.push((mass, bound, (to.1, from.1)));
             }
         }
         let total: f64 = self.masses.iter().sum::<f64>() + self.zero;

@@ -34,7 +34,7 @@ impl NodeDistribution {
         let (first, masses, spread) = match &distribution {
             MuDistribution::Cells(cells) => {
                 let (first, masses) = cells.at_nodes(STEP, WIDEST);
-                let width = (cells.widest().min(WIDEST) + 2.0 * STEP).exp_m1();
+                let width = (cells.widest_up_to(WIDEST) + 2.0 * STEP).exp_m1();
                 (first, masses, 1.1 * width * width / 8.0)
             }
             MuDistribution::Constant(_)

@@ -19,6 +19,7 @@ use crate::engine::distribution::Side;
 use crate::engine::loss::log_sum_exp;
 use crate::numerics::fourier::{self, fast_length};
 use crate::numerics::normal;
+use crate::numerics::parallel::in_parallel;
 use crate::numerics::quadrature::short_panel;
 use crate::numerics::solve::least_at;
 use crate::views::few::{Few, LogSum};
@@ -36,6 +37,8 @@ const FEW_BELOW: f64 = 25.0;
 const MAX_FEW: f64 = 100.0;
 /// Number of points of the sketch, from which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
+/// Number of steps in the search for the tightest of Chernoff's bounds; every tilt gives a valid one.
+const SEARCH: usize = 24;
 /// `−ln` of the probability that may be above the grid.
 const ABOVE: f64 = 45.0;
 /// `−ln` of the probability that is neglected at the lower end, and of larger deviations of the rounding loss than permitted.
@@ -340,7 +343,7 @@ impl EvenSum {
         let mean: f64 = parts.iter().map(|(times, masses)| *times as f64 * mean_index(masses)).sum();
         let start = ((mean - 1.025 * below / step - spread).floor() as i64).max(0);
         let lost = rounding_loss(terms, &parts, step);
-        let tilts = TILTS.map(|rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
+        let tilts = in_parallel(TILTS, |rate| Tilted::new(&parts, step, sketch.theta_of_rate(rate), count));
         let limits = TILT_LIMITS.map(|rate| mean + (sketch.quantile(-1.0, rate) - sketch.mean()) / step);
         Self { step, start, lost, tilts, limits }
     }
@@ -487,7 +490,7 @@ impl SumSketch {
             let theta = log_theta.exp() / self.scale();
             (self.log_moment(sign * theta) + rate) / theta
         };
-        sign * bound(least_at(bound, -16.0, 16.0, 40))
+        sign * bound(least_at(bound, -16.0, 16.0, SEARCH))
     }
 
     /// The `θ ≤ 0` that moves the mean to the value below which the sum falls with probability about `e^{−rate}`.
@@ -499,7 +502,7 @@ impl SumSketch {
             let theta = log_theta.exp() / self.scale();
             (self.log_moment(-theta) + rate) / theta
         };
-        let theta = least_at(bound, -16.0, 16.0, 40).exp() / self.scale();
+        let theta = least_at(bound, -16.0, 16.0, SEARCH).exp() / self.scale();
         // A sum with little variation needs no tilt, and a strong tilt would only lose digits.
         -theta.min(MAX_TILT / self.mean())
     }

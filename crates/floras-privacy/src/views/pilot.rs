@@ -47,31 +47,38 @@ pub(crate) struct Panel {
 
 impl Panel {
     /// `g` at the smallest and at the largest `u`, and an upper bound on its mean, under noise `ν²`.
-    pub(crate) fn gains(&self, noise: f64) -> (f64, (f64, f64)) {
-        let gain = |u: f64| 1.0 / (1.0 + noise * u * u).sqrt();
-        let (high, low) = (gain(self.least), gain(self.largest));
-        if self.least == self.largest {
-            return (high, (high, high));
-        }
-        let share = (self.mean - self.least) / (self.largest - self.least);
-        let chord = high + share * (low - high);
-        ((chord.max(gain(self.mean)) * CURVED).min(high), (low, high))
+    #[cfg(test)]
+    fn gains(&self, noise: f64) -> (f64, (f64, f64)) {
+        let [least, largest, mean] = [self.least, self.largest, self.mean].map(|u| noise.sqrt() * u);
+        let (from, to) = ((least, gain(least)), (largest, gain(largest)));
+        (largest_mean_gain(from, to, mean), (to.1, from.1))
     }
 }
 
-/// A lower bound on the mean of `g = 1/√(1 + x²)`, for `x` between two values with a mean of at most `mean`. `g` is concave below `√½` and
-/// convex above, and `|g'''| < 2`. So near `√½`, `|g''|` is below twice the width, and the mean of `g` is below `g` at the mean by at most
-/// a quarter of the cubed width.
-pub(crate) fn least_mean_gain(least: f64, largest: f64, mean: f64) -> f64 {
-    let gain = |x: f64| 1.0 / (1.0 + x * x).sqrt();
-    let low = gain(largest);
+/// `g = 1/√(1 + x²)`.
+pub(crate) fn gain(x: f64) -> f64 {
+    1.0 / (1.0 + x * x).sqrt()
+}
+
+/// An upper bound on the mean of `g`, for `x` between two values, each with its gain, and with a mean of at least `mean`.
+pub(crate) fn largest_mean_gain((least, high): (f64, f64), (largest, low): (f64, f64), mean: f64) -> f64 {
+    if least == largest {
+        return high;
+    }
+    let chord = high + (mean - least) / (largest - least) * (low - high);
+    (chord.max(gain(mean)) * CURVED).min(high)
+}
+
+/// A lower bound on the mean of `g`, for `x` between two values, each with its gain, and with a mean of at most `mean`. `g` is concave below
+/// `√½` and convex above, and `|g'''| < 2`. So near `√½`, `|g''|` is below twice the width, and the mean of `g` is below `g` at the mean by at
+/// most a quarter of the cubed width.
+pub(crate) fn least_mean_gain((least, high): (f64, f64), (largest, low): (f64, f64), mean: f64) -> f64 {
     if least == largest {
         return low;
     }
     if least >= FRAC_1_SQRT_2 {
         gain(mean)
     } else if largest <= FRAC_1_SQRT_2 {
-        let high = gain(least);
         high + (mean - least) / (largest - least) * (low - high)
     } else {
         (gain(mean) - 0.25 * (largest - least).powi(3)).max(low)
@@ -183,11 +190,12 @@ pub(crate) fn probabilities(ends: &[f64], t: f64) -> (usize, Vec<f64>) {
     (from, probabilities)
 }
 
+/// Product of an estimate's size and the channel from which on the density around `−t` is negligible: `e^{−2·20}` is 4e-18.
+const NEGLIGIBLE: f64 = 20.0;
+
 /// The normal density around `−t` at a size, or its tail. It is 0 where it is negligible relative to the density around `t`:
 /// `φ(x + t)/φ(x − t) = e^{−2xt}`.
 pub(crate) fn mirrored(size: f64, t: f64, value: impl FnOnce() -> f64) -> f64 {
-    /// `e^{−2·20}` is 4e-18.
-    const NEGLIGIBLE: f64 = 20.0;
     if size * t > NEGLIGIBLE { 0.0 } else { value() }
 }
 
@@ -251,7 +259,7 @@ impl End {
             (density, density * normal::mills_ratio(x))
         };
         let (near_density, near_tail) = of(near.abs());
-        let (far_density, far_tail) = of(far);
+        let (far_density, far_tail) = if size * t > NEGLIGIBLE { (0.0, 0.0) } else { of(far) };
         Self { size, divisor: divisor(receiver, size), near, near_density, near_tail, far_density, far_tail }
     }
 }

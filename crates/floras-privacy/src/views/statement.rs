@@ -10,14 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::engine::compose::Bounds;
 use crate::engine::sampling::Sampling;
 use crate::error::PrivacyError;
+use crate::numerics::parallel::in_parallel;
 
 /// A value for each view, in the order of [`View::ALL`], computed in parallel.
 pub(crate) fn for_each_view<T: Send>(of: impl Fn(View) -> T + Sync) -> [T; View::ALL.len()] {
-    std::thread::scope(|scope| {
-        let of = &of;
-        let threads = View::ALL.map(|view| scope.spawn(move || of(view)));
-        threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    in_parallel(View::ALL, of)
 }
 
 /// A lower bound needs an explanation if it is below `ε` by more than this, relatively.
