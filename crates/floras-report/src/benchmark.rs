@@ -27,7 +27,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     let [lead, others @ ..] = &made.text[..] else {
         return Err(ReportError::NothingThere { directory: directory.to_path_buf() });
     };
-    body.element("p", "lead", lead);
+    body.around("p", "lead", |paragraph| paragraph.prose(lead));
     if made.quick {
         body.element(
             "p",

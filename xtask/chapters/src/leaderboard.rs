@@ -98,6 +98,7 @@ fn tables(out: &mut String, tables: &[Table]) {
 #[cfg(test)]
 mod tests {
     use floras_paper::benchmark::Candidate;
+    use floras_sim::benchmark::Row;
 
     use super::*;
 
@@ -118,6 +119,8 @@ mod tests {
         assert!(!made.quick && made.conditions.trials >= 5);
         assert_eq!(made.points().len(), 2 * 2 * 3 * 3 + 5);
         assert_eq!(made.rows.len(), names.len() * made.points().len());
+        let open = |row: &&Row| row.point.epsilon.is_none();
+        assert!(made.rows.iter().filter(open).all(|row| row.accuracy.is_some()));
     }
 
     /// Power is equal: no client exceeds the mean power 1. Private points meet the benchmark's ε.

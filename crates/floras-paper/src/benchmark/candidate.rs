@@ -76,6 +76,11 @@ impl Candidate {
         let experiment = builder.build()?;
         let candidate = Self { name: experiment.settings().name.clone(), builder, experiment };
         let (_, conditions) = BUILT_IN[0];
+        if candidate.view() == View::Published {
+            let allowed = "a view with guarantees, such as raw-signal".to_owned();
+            let (key, value) = ("privacy.view".to_owned(), candidate.view().to_string());
+            return Err(ExperimentError::Value { key, allowed, value });
+        }
         candidate.check(&Experiment::parse(BUILT_IN[0].0, conditions)?)?;
         Ok(candidate)
     }

@@ -28,6 +28,8 @@ pub use self::candidate::Candidate;
 
 /// The airtime of the comparison at equal airtime, in channel uses per parameter.
 const AIRTIME: f64 = 1000.0;
+/// The largest mean power of the clients over a round, with a margin for rounding.
+const MAX_POWER: f64 = 1.0 + 1e-9;
 /// File name of the stored protections.
 const PROTECTIONS: &str = "benchmark-protections.json";
 
@@ -43,6 +45,7 @@ pub fn benchmark(
     let runs = bench.run_all(plan.experiments()?)?;
     let conditions = plan.conditions()?;
     let rows = plan.rows(&runs, &conditions);
+    check_power(&rows)?;
     let entries = candidates.iter().map(|one| one.entry(conditions.reference.clients)).collect();
     let mut benchmark = Benchmark {
         version: VERSION.to_owned(),
@@ -62,6 +65,22 @@ pub fn benchmark(
     text.push('\n');
     write_atomically(&path, text.as_bytes())?;
     Ok(benchmark)
+}
+
+/// An error if clients of an entry exceed the mean power that all others keep.
+fn check_power(rows: &[Row]) -> Result<(), SimError> {
+    let Some(row) = rows.iter().find(|row| row.cost.is_some_and(|cost| cost.power_mean > MAX_POWER)) else {
+        return Ok(());
+    };
+    let power = row.cost.map_or(0.0, |cost| cost.power_mean);
+    let Point { clients, snr_db, partition, .. } = &row.point;
+    let allowed = format!(
+        "such that {} sends at a mean power of at most 1: it is {power:.2} with {clients} clients at {snr_db} dB ({partition}, {})",
+        row.entry,
+        row.point.protection()
+    );
+    let value = "that of its file".to_owned();
+    Err(ExperimentError::Value { key: "uplink.power".to_owned(), allowed, value }.into())
 }
 
 /// The runs by their names.

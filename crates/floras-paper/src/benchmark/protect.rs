@@ -7,6 +7,7 @@
 use floras_core::View;
 use floras_sim::benchmark::ProtectedBy;
 use floras_sim::inquiry::{ExperimentAccount, Find, calibrate_experiment};
+use floras_sim::number::compact;
 use floras_sim::schemes::Trust;
 use floras_sim::{ExperimentBuilder, SimError};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ pub(super) fn protect(
         if let (Some(value), Some(report), Some(file)) = (found.value, &found.report, found.file)
             && is_proven(&report.views)
         {
-            let by = ProtectedBy { noise: format!("{} = {value:.4}", own.key), trust: own.trust };
+            let by = ProtectedBy { noise: format!("{} = {}", own.key, compact(value)), trust: own.trust };
             return Ok(Some(Protected { file, by }));
         }
     }
@@ -49,7 +50,11 @@ pub(super) fn protect(
     if scheme.is_linear() && view == View::RawSignal {
         let found = calibrate_experiment(builder, epsilon, view, Find::Masks)?;
         if let (Some(masks), Some(file)) = (found.masks, found.file) {
-            let noise = format!("masks {:.4}, noise {:.4} of each client", masks.mask_std, masks.noise_std);
+            let noise = format!(
+                "masks {}, noise {} of each client",
+                compact(masks.mask_std),
+                compact(masks.noise_std)
+            );
             let trust = if masks.mask_std > 0.0 { Trust::Clients } else { Trust::NoOne };
             return Ok(Some(Protected { file, by: ProtectedBy { noise, trust } }));
         }
@@ -91,6 +96,6 @@ fn with_local_noise(
     let meets = views
         .get(view)
         .is_some_and(|bound| bound.guarantee && bound.epsilon.is_some_and(|reached| reached <= epsilon));
-    let by = ProtectedBy { noise: format!("noise {std:.4} of each client"), trust: Trust::NoOne };
+    let by = ProtectedBy { noise: format!("noise {} of each client", compact(std)), trust: Trust::NoOne };
     Ok(meets.then(|| Protected { file: noisy.to_toml(), by }))
 }

@@ -1,4 +1,4 @@
-//! Power control for privacy: clients send so weakly that the receiver's noise alone protects them.
+//! Power control for privacy: clients send at so low a power that the receiver's noise alone protects them.
 //!
 //! Every admitted client inverts its channel and arrives with the common amplitude `c_t` in round `t`. A client of channel `h_k` sends a
 //! unit symbol at the power `c_t²/|h_k|²`, which must not exceed 1. The base station divides by `c_t`:

@@ -103,7 +103,7 @@ impl Benchmark {
             ]),
             rows: self.ranked(&point).into_iter().map(row).collect(),
             note: format!(
-                "The guarantee of a row holds against the adversary of its view: compare rows of one view. δ = {}, {}. \"At {} uses\" \
+                "The guarantee of a row holds against the adversary of its view: compare rows of one view whose clients trust the same parties. δ = {}, {}. \"At {} uses\" \
                  is the accuracy in the rounds that fit into that number of channel uses per parameter.",
                 compact(conditions.delta),
                 count(conditions.rounds.into(), "round"),
@@ -142,7 +142,7 @@ impl Benchmark {
             ]),
             rows: self.ranked(point).into_iter().map(row).collect(),
             note: "Uses: channel uses per parameter and round, with pilots and control. Energy: that of a client in a round, in channel \
-                   uses at unit power per parameter. Mean power: that of a client while it sends. Schemes without a radio have none."
+                   uses at unit power per parameter. Mean power: that of the clients over a round. Schemes without a radio have none."
                 .to_owned(),
         }
     }
@@ -180,8 +180,8 @@ impl Benchmark {
                 .map(str::to_owned)
                 .collect(),
             rows: self.entries.iter().filter_map(row).collect(),
-            note: "Upper bounds after all rounds. Numbers in parentheses are not proven; \"none\" means that no finite ε is \
-                   established; a dash, that the view does not apply."
+            note: "Upper bounds after all rounds. Numbers in parentheses are not proven; a dash means that the view does \
+                   not apply."
                 .to_owned(),
         }
     }
@@ -222,7 +222,7 @@ impl ViewBound {
             (Some(epsilon), _) if self.guarantee => epsilon_text(epsilon),
             (Some(epsilon), _) => format!("({})", epsilon_text(epsilon)),
             (None, Some(above)) => format!("> {}", compact(above)),
-            (None, None) => "none".to_owned(),
+            (None, None) => "no finite ε".to_owned(),
         }
     }
 }

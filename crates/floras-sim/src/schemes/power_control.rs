@@ -1,4 +1,4 @@
-//! `power-control`: clients send so weakly that the receiver's noise protects them (Koda et al.; Liu and Simeone).
+//! `power-control`: clients send at so low a power that the receiver's noise protects them (Koda et al.; Liu and Simeone).
 //!
 //! All admitted clients arrive with the amplitude `c_t ≤ σ/ν_min`. A change of a client's update by `Δ` moves the samples of a round by at
 //! most `c_t·Δ`, under noise of standard deviation `σ`: `μ_t ≤ c_t·Δ/σ ≤ Δ/ν_min` whatever the channels are. All clients arrive in phase,
@@ -111,7 +111,7 @@ impl Scheme for PowerControlScheme {
 
     fn description(&self, _: &Radio, _: u32) -> String {
         format!(
-            "Over the radio by channel inversion with power control: clients send so weakly that the receiver's noise is at least \
+            "Over the radio by channel inversion with power control: clients send at so low a power that the receiver's noise is at least \
              {:.3} as a standard deviation in each parameter of the sum ({}).",
             self.min_noise_std,
             self.policy.label()
