@@ -25,7 +25,7 @@
 
 use floras_core::Snr;
 use floras_core::random::{Purpose, Stream};
-use rand::RngExt;
+use rand::Rng;
 use rayon::prelude::*;
 
 use super::Uplink;
@@ -41,6 +41,7 @@ use crate::sequences::check_sizes;
 
 /// Bits of a number that is not quantised.
 const NUMBER_BITS: u64 = 32;
+const TWO_TO_32: f64 = 4_294_967_296.0;
 
 /// Settings of the digital baseline.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,17 +126,22 @@ fn quantise(update: &[f32], levels: u32, shorten: bool, stream: &mut Stream) -> 
     if norm == 0.0 {
         return vec![0.0; update.len()];
     }
-    let scale = f64::from(levels) / norm;
+    let (scale, step) = (f64::from(levels) / norm, norm / f64::from(levels));
     let level = |x: &f32| {
         let exact = f64::from(x.abs()) * scale;
-        let level = exact.floor() + f64::from(stream.random::<f64>() < exact.fract());
-        (level / scale).copysign(f64::from(*x)) as f32
+        // Conversions are faster than `floor` and `fract`. The probability of the upper level is exact to 2⁻³².
+        let below = exact as u32;
+        let share = (exact - f64::from(below)) * TWO_TO_32;
+        let level = below + u32::from(f64::from(stream.next_u32()) < share);
+        (f64::from(level) * step).copysign(f64::from(*x)) as f32
     };
     let mut quantised: Vec<f32> = update.iter().map(level).collect();
-    let length = precode::norm(&quantised);
-    if shorten && length > norm {
-        let factor = (norm / length * (1.0 - 1e-6)) as f32;
-        quantised.iter_mut().for_each(|x| *x *= factor);
+    if shorten {
+        let length = precode::norm(&quantised);
+        if length > norm {
+            let factor = (norm / length * (1.0 - 1e-6)) as f32;
+            quantised.iter_mut().for_each(|x| *x *= factor);
+        }
     }
     quantised
 }
