@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use floras_core::{Clipping, View};
 
+use crate::engine::distribution::MuDistribution;
 use crate::engine::sampling::{Curve, Sampling};
 use crate::error::{PrivacyError, require_delta};
 use crate::mixed::Mixed;
@@ -74,6 +75,14 @@ impl Source {
         self
     }
 
+    /// The same upper bound, for a mechanism that may leak less than its curve: no lower bound is stated.
+    pub fn without_lower(mut self) -> Self {
+        if let Self::Curve { curve, .. } = &mut self {
+            *curve = Arc::new(UpperOnly(Arc::clone(curve)));
+        }
+        self
+    }
+
     /// A curve, or the reason why no guarantee exists. Invalid input is an error.
     pub(crate) fn or_reason(curve: Result<Box<dyn Curve>, PrivacyError>) -> Result<Self, PrivacyError> {
         match curve {
@@ -99,6 +108,43 @@ impl Source {
             assumptions.extend(words.into_iter().map(Into::into));
         }
         self
+    }
+}
+
+/// A curve whose lower bound does not hold for the mechanism.
+struct UpperOnly(Arc<dyn Curve>);
+
+impl Curve for UpperOnly {
+    fn upper(&self, epsilon: f64) -> f64 {
+        self.0.upper(epsilon)
+    }
+
+    fn lower(&self, _: f64) -> f64 {
+        0.0
+    }
+
+    fn has_lower(&self) -> bool {
+        false
+    }
+
+    fn infinite(&self) -> f64 {
+        self.0.infinite()
+    }
+
+    fn composed(&self, rounds: u64) -> Option<MuDistribution> {
+        self.0.composed(rounds)
+    }
+
+    fn simpler(&self) -> Option<&MuDistribution> {
+        self.0.simpler()
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.0.tolerance()
+    }
+
+    fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
+        self.0.for_composition(least)
     }
 }
 

@@ -112,11 +112,6 @@ impl Exposure {
             Self::EveryRound => Sampling::Everyone,
         }
     }
-
-    /// The knowledge of a view's adversary.
-    fn in_view(view: View) -> Self {
-        if view == View::AnyChannel { Self::Known } else { Self::Sampled }
-    }
 }
 
 /// The reason why there is no number, and the `ε` that is exceeded if that is the reason.
@@ -190,7 +185,15 @@ impl<'a> Mixed<'a> {
             return Ok(self.published()?.and_then(Result::ok));
         }
         let Some(Ok(curves)) = self.curves(view) else { return Ok(None) };
-        Ok(self.upper(view, &curves, Exposure::in_view(view))?.ok())
+        Ok(self.upper(view, &curves, self.exposure(view))?.ok())
+    }
+
+    /// What a view's adversary knows of who takes part. Masks need a list of participants, which the base station announces, and
+    /// colluding clients know when they take part themselves.
+    fn exposure(&self, view: View) -> Exposure {
+        let shows = |account: &Account| account.masks().is_some_and(|masks| masks.shows_participants);
+        let is_shown = view == View::AnyChannel || self.parts.iter().any(|(account, _)| shows(account));
+        if is_shown { Exposure::Known } else { Exposure::Sampled }
     }
 
     /// An upper bound on the `δ` of a view for an `ε`; `None` if the view has no curve.
@@ -202,7 +205,7 @@ impl<'a> Mixed<'a> {
             Err(error) if error.is_no_guarantee() => Ok(1.0),
             other => other,
         };
-        let exposure = Exposure::in_view(view);
+        let exposure = self.exposure(view);
         let mut delta = 1.0_f64;
         if let Some(own) = &curves.own {
             delta = at(&exposed(own, exposure))?;
@@ -235,7 +238,7 @@ impl<'a> Mixed<'a> {
             }
             Some(Ok(curves)) => curves,
         };
-        let exposure = Exposure::in_view(view);
+        let exposure = self.exposure(view);
         let upper = self.upper(view, &curves, exposure)?;
         // The view's own curves omit the masks' noise, so the true ε may be below their lower bounds.
         let has_lower = upper.is_ok() && self.masked().is_none() && curves.have_lower();
@@ -278,7 +281,7 @@ impl<'a> Mixed<'a> {
         }
         let own = match &curves.own {
             None => None,
-            Some(own) => self.own_upper(view, own, Exposure::in_view(view))?.ok(),
+            Some(own) => self.own_upper(view, own, self.exposure(view))?.ok(),
         };
         statement.from_masks = match (own, bound) {
             (_, None) => false,
@@ -371,7 +374,7 @@ impl<'a> Mixed<'a> {
     /// The rounds whose curves bound a view; each entry alone is a valid bound. Empty if there is no guarantee.
     pub(crate) fn bounding(&self, view: View) -> Vec<Bounding<'a>> {
         let Some(Ok(curves)) = self.curves(view) else { return Vec::new() };
-        let exposure = Exposure::in_view(view);
+        let exposure = self.exposure(view);
         let alone = |parts| Bounding { parts, at_least: None };
         let mut bounding = Vec::new();
         if let Some(own) = &curves.own {
@@ -503,7 +506,7 @@ impl<'a> Mixed<'a> {
             add("in_every_round", self.upper(view, curves, Exposure::EveryRound)?);
         }
         if let (Some((name, bound)), Some(_)) = (self.other_bound(view), &curves.own) {
-            add(name, self.composed(Rounds::Bounding(view), &bound, Exposure::in_view(view))?);
+            add(name, self.composed(Rounds::Bounding(view), &bound, self.exposure(view))?);
         }
         if let [(account, rounds)] = self.parts[..]
             && let (Some(DetailSource::Renyi(round)), Sampling::Everyone) =

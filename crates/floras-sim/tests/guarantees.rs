@@ -149,3 +149,46 @@ fn weights_by_samples_are_an_assumption() {
     };
     assert!(assumes("clients.weights=samples") && !assumes("clients.weights=equal"));
 }
+
+/// The list of participants, or a colluding client, shows who takes part.
+#[test]
+fn masks_show_who_takes_part() {
+    let settings = [
+        "rounds=1",
+        "privacy.clip=1",
+        "clients.total=40",
+        "clients.per_round=4",
+        "uplink.scheme=power-control",
+        "uplink.min_noise_std=2",
+        "uplink.snr_db=0",
+        "masks.noise_std=1e-6",
+    ];
+    let expected = visible_participation(1, 0.1, 1e-5);
+    let epsilon = |more: &[&str]| {
+        let views = views(&[&settings[..], more].concat());
+        View::RIGOROUS.map(|view| views.get(view).and_then(|statement| statement.epsilon))
+    };
+    assert!(epsilon(&[]).into_iter().flatten().any(|epsilon| epsilon < 0.9 * expected));
+    for more in
+        [&["masks.mask_std=1"][..], &["masks.colluding=2"], &["masks.mask_std=1", "masks.colluding=2"]]
+    {
+        let stated = epsilon(more);
+        assert!(
+            stated.iter().flatten().all(|&epsilon| epsilon >= expected * (1.0 - 1e-9)),
+            "{more:?}: {stated:?}"
+        );
+    }
+}
+
+/// Strong clients add more noise than the bound counts, and short updates are closer to each other.
+#[test]
+fn loose_bounds_have_no_lower_bound() {
+    for (scheme, view) in [
+        (&["uplink.scheme=artificial-noise", "uplink.split=full"][..], View::RawSignal),
+        (&["uplink.scheme=a-dsgd", "uplink.snr_db=-60"], View::Actual),
+    ] {
+        let views = views(&[&["rounds=1", "privacy.clip=1"][..], scheme].concat());
+        let statement = views.get(view).unwrap();
+        assert!(statement.guarantee && statement.epsilon_lower.is_none(), "{scheme:?}");
+    }
+}

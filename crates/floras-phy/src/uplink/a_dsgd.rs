@@ -124,8 +124,12 @@ impl ADsgd {
     }
 }
 
-/// `√a` of a client whose measurements have the sum of squares `square`.
+/// `√a` of a client whose measurements have the sum of squares `square`. A client whose measurements are too large for a number sends
+/// zeros.
 fn factor(projection: &Projection, square: f64) -> f64 {
+    if !square.is_finite() {
+        return 0.0;
+    }
     ((projection.measurements() as f64 + 1.0) / (square + 1.0)).sqrt()
 }
 
@@ -180,7 +184,8 @@ impl Nonlinear for ADsgd {
         let noise_std = self.channel.noise_over_amplitude();
         let received_factors = factors + noise_std * f64::from(noise[uses - 1]);
         decoded.fill(0.0);
-        if factors > 0.0 && received_factors > 0.0 {
+        // Whether someone is admitted depends on channels alone, and `y_s` has the receiver's noise: no test of the data without noise.
+        if sent.iter().any(Option::is_some) && received_factors > 0.0 {
             let mut received = vec![0.0; size];
             projection.project_sparse((0..).zip(sum), &mut received);
             for (&row, noise) in projection.rows().iter().zip(&noise) {

@@ -54,6 +54,8 @@ pub struct MaskBound {
     pub(crate) curve: MuDistribution,
     pub(crate) assumptions: Vec<String>,
     pub(crate) adversary: &'static str,
+    /// Whether clients receive the list of participants, or some of them work with the adversary: sampling then amplifies nothing.
+    pub(crate) shows_participants: bool,
     mu: f64,
 }
 
@@ -66,7 +68,8 @@ impl MaskBound {
         let mu = mu(masks, honest as f64, per_round as f64, sensitivity);
         let assumptions = assumptions(masks, honest);
         let adversary = if masks.mask_std() > 0.0 { ADVERSARY } else { ADVERSARY_WITHOUT_MASKS };
-        Ok(Self { curve: MuDistribution::Constant(mu), assumptions, adversary, mu })
+        let shows_participants = masks.mask_std() > 0.0 || masks.colluding() > 0;
+        Ok(Self { curve: MuDistribution::Constant(mu), assumptions, adversary, shows_participants, mu })
     }
 
     /// `μ` of a round in which a client takes part, rounded up. All rounds of a client are a Gaussian mechanism with `√T·μ`.

@@ -64,7 +64,8 @@ impl Accounting {
         Self::with_curves(settings, protected, Self::curves(settings, protected, uplink, scope, select)?)
     }
 
-    /// The account under a given sampling of the clients, instead of the uniform sampling of `K` of `M` clients.
+    /// The account under a given sampling of the clients, instead of the uniform sampling of `K` of `M` clients. If the scheme or its radio
+    /// shows who takes part, it does so here too.
     pub(crate) fn sampled(
         settings: &Settings,
         uplink: &dyn Uplink,
@@ -74,6 +75,8 @@ impl Accounting {
     ) -> Result<Self, SimError> {
         let protected = &Protected::CLIENT;
         let curves = Self::curves(settings, protected, uplink, scope, select)?;
+        let is_seen = matches!(curves.sampling(), Sampling::Known(_)) && sampling != Sampling::Everyone;
+        let sampling = if is_seen { Sampling::Known(sampling.probability()) } else { sampling };
         let account = curves.with_sampling(sampling)?;
         Self::with_curves(settings, protected, account)
     }

@@ -79,7 +79,8 @@ impl Scheme for ADsgdScheme {
         let mut account = context.account()?;
         for view in [View::Actual, View::AnyChannel, View::RawSignal] {
             let source = match mu.is_finite() {
-                true => context.constant(mu).assuming(BY_RECEIVER_NOISE),
+                // Transmissions of clients with short updates are closer to each other than the bound.
+                true => context.constant(mu).assuming(BY_RECEIVER_NOISE).without_lower(),
                 false => Source::Nothing(NO_NOISE.to_owned()),
             };
             account.set(view, source);

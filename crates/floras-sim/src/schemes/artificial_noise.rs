@@ -122,12 +122,21 @@ impl Scheme for ArtificialNoiseScheme {
         account.set(View::AnyChannel, own.clone());
         let honest = context.clients().per_round.saturating_sub(context.colluding()).max(1);
         let idealised = context.constant(sensitivity / uplink.least_noise_std(honest));
-        account.set(View::Idealised, idealised.assuming([ALL_ADMITTED]));
+        let others = match context.colluding() {
+            0 => "no other client reveals its noise".to_owned(),
+            colluding => format!("at most {colluding} other clients reveal their noise"),
+        };
+        // With the full split, strong clients add more noise than the bound counts.
+        let bounded = |source: Source| match self.split {
+            PowerSplit::Equal => source,
+            PowerSplit::Full => source.without_lower(),
+        };
+        account.set(View::Idealised, bounded(idealised).assuming([ALL_ADMITTED, others.as_str()]));
         let admission = uplink.admission_probability().filter(|_| !radio.ages() && !context.has_silent());
         let raw = match admission {
             Some(admission) => {
                 let distribution = self.averaged(admission, honest - 1, sensitivity);
-                context.caveat(Source::of(distribution)).assuming(AVERAGED)
+                bounded(context.caveat(Source::of(distribution))).assuming(AVERAGED).assuming([others])
             }
             None => own,
         };
@@ -158,9 +167,9 @@ impl Scheme for ArtificialNoiseScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         match view {
-            View::Idealised => {
-                Some("a receiver of the sum that adds no noise itself, if all clients add theirs")
-            }
+            View::Idealised => Some(
+                "a receiver of the sum that adds no noise itself and does not know who takes part, if all clients add theirs",
+            ),
             View::AnyChannel => Some(
                 "every receiver, with any channels, antennas and noise, that may know who takes part and the noise of all other clients",
             ),
