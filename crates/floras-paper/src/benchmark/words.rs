@@ -22,7 +22,7 @@ fn equal(benchmark: &Benchmark) -> String {
         .collect();
     format!(
         "All schemes train the same model ({} parameters) on the same data for {} rounds, with the same clients, steps and clip norm \
-         C = {}, over Rayleigh fading. The mean power of the clients over a round is at most 1, and the receiver's noise is the same in every \
+         C = {}, over Rayleigh fading. The expected mean power of the clients over a round is at most 1, and the receiver's noise is the same in every \
          channel use: the SNR is that of a channel use at unit power. Airtime counts all channel uses of a round, with pilots and \
          control. Private points add noise until every client has ε ≤ {} at δ = {} after all rounds, in the view that the table \
          names. Results are means over {} trials with 95% intervals.{antennas}",
