@@ -207,7 +207,7 @@ fn results_of_other_commands_are_kept() {
 }
 
 #[test]
-fn plots_have_a_curve_per_scheme_on_the_air() {
+fn plots_have_one_curve_per_scheme_with_radio() {
     let panel = MADE.1.panels.iter().find(|panel| panel.name == "benchmark-airtime").unwrap();
     let names: Vec<&str> = panel.curves.iter().map(|curve| curve.name.as_str()).collect();
     assert_eq!(names, &NAMES[..5]);

@@ -38,7 +38,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     for text in others {
         body.around("p", "", |paragraph| paragraph.prose(text));
     }
-    tables(&mut body, "Ranking", &made.ranking());
+    tables(&mut body, "Ranking", &[made.ranking(), vec![made.by_epsilon()]].concat());
     body.section("Plots", |section| {
         section.around("div", "plots", |plots| {
             for panel in &made.panels {

@@ -1,7 +1,7 @@
 //! `cargo xtask leaderboard`: the book's page on the benchmark, written from the program's recorded results.
 //!
-//! Runs `floras benchmark`, keeps its numbers and pictures under `docs/benchmark/`, and writes `docs/schemes/leaderboard.md` from
-//! them. Every number of that page is computed.
+//! Runs `floras benchmark`, keeps its numbers and pictures under `docs/benchmark/`, and writes from them `docs/schemes/leaderboard.md`
+//! and the page of all tables, `docs/reference/benchmark.md`. Every number of both is computed.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,7 +16,8 @@ use crate::shell;
 
 const DIRECTORY: &str = "docs/benchmark";
 const PAGE: &str = "docs/schemes/leaderboard.md";
-/// The end of the page, which has no numbers.
+const TABLES: &str = "docs/reference/benchmark.md";
+/// The end of the leaderboard, which has no numbers.
 const SUBMIT: &str = include_str!("submit.md");
 
 /// Makes numbers, pictures and page.
@@ -42,8 +43,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fs::write(&path, Plot::of_panel(panel).svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    fs::write(root.join(PAGE), page(&made))?;
-    println!("wrote {PAGE} and its pictures");
+    fs::write(root.join(PAGE), leaderboard(&made))?;
+    fs::write(root.join(TABLES), all_tables(&made))?;
+    println!("wrote {PAGE}, its pictures, and {TABLES}");
     Ok(())
 }
 
@@ -53,14 +55,15 @@ fn read() -> Result<Benchmark> {
     serde_json::from_str(&text).with_context(|| format!("{}", path.display()))
 }
 
-/// The page's text.
-fn page(made: &Benchmark) -> String {
+/// The page of the leaderboard.
+fn leaderboard(made: &Benchmark) -> String {
     let mut out = String::new();
     let _ = write!(
         out,
         "# Leaderboard\n\n\
          Schemes for learning over the air under equal conditions. `{}` computes all results; version {}, seed {}. \
          `cargo xtask leaderboard` writes this page from [the numbers](../benchmark/{}) of that command. \
+         [Its tables](../reference/benchmark.md) have all points, ε in every view, and the settings of the schemes. \
          [Submit a scheme](#submit-a-scheme) explains how to add one.\n\n",
         made.command,
         made.version,
@@ -75,10 +78,19 @@ fn page(made: &Benchmark) -> String {
     for panel in &made.panels {
         let _ = write!(out, "![{}](../benchmark/{}.svg)\n\n", panel.title, panel.name);
     }
+    wrap(&(out + SUBMIT))
+}
+
+/// The page of the tables that the leaderboard leaves out.
+fn all_tables(made: &Benchmark) -> String {
+    let mut out = "# Tables of the benchmark\n\n\
+                   Results behind the [leaderboard](../schemes/leaderboard.md), which states the conditions. \
+                   `cargo xtask leaderboard` writes this page.\n\n"
+        .to_owned();
+    tables(&mut out, &[made.schemes(), made.by_epsilon()]);
     tables(&mut out, &made.views());
     tables(&mut out, &made.accuracies());
-    tables(&mut out, &[made.schemes()]);
-    wrap(&(out + SUBMIT))
+    wrap(&out)
 }
 
 fn tables(out: &mut String, tables: &[Table]) {
@@ -103,12 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_follows_from_the_recorded_numbers() {
-        let written = fs::read_to_string(shell::root().join(PAGE)).unwrap();
-        assert!(
-            written == page(&read().unwrap()),
-            "docs/schemes/leaderboard.md was changed by hand: run `cargo xtask leaderboard`"
-        );
+    fn the_pages_follow_from_the_recorded_numbers() {
+        let made = read().unwrap();
+        for (path, page) in [(PAGE, leaderboard(&made)), (TABLES, all_tables(&made))] {
+            let written = fs::read_to_string(shell::root().join(path)).unwrap();
+            assert!(written == page, "{path} was changed by hand: run `cargo xtask leaderboard`");
+        }
     }
 
     #[test]

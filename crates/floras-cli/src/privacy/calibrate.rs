@@ -145,7 +145,7 @@ impl Options {
             if let Some(masks) = &found.masks {
                 let (decoded, central) = (masks.decoded_noise_std, masks.central_noise_std);
                 let noise = format!(
-                    "noise in every parameter of the sum: standard deviation {decoded:.3} in the median round, {:.2} times \
+                    "noise in every parameter of the sum: standard deviation {decoded:.3} in a typical round, {:.2} times \
                      that of a trusted server",
                     decoded / central
                 );

@@ -24,7 +24,7 @@ pub(super) struct Grid {
     pub(super) rounds: Option<u32>,
 }
 
-/// All conditions.
+/// The full benchmark: 18 conditions, each without protection and at one `ε`, and five further `ε` at the reference point.
 pub(super) const FULL: Grid = Grid {
     partitions: &["iid", "dirichlet=0.3"],
     snrs_db: &[0.0, 10.0, 20.0],

@@ -76,7 +76,7 @@ pub struct ADsgd {
 struct Sent {
     /// `v_k`: places and values.
     values: Vec<(u32, f32)>,
-    /// `√a_k`.
+    /// `√a_k`: brings what is sent to the power of the round.
     factor: f64,
 }
 

@@ -72,9 +72,9 @@ pub struct Blind {
 /// What the base station learns from the pilot of a round. Real and imaginary parts of the antennas are adjacent.
 struct Combiner {
     arrivals: Arrivals,
-    /// `ĥ`.
+    /// `ĥ`: the estimated sum of all channels at each antenna.
     estimate: Vec<f64>,
-    /// `ĥ/(R·q)`.
+    /// `ĥ/(R·q)`: what each antenna's symbols are multiplied by.
     weights: Vec<f64>,
 }
 

@@ -33,7 +33,7 @@ pub struct Benchmark {
     pub rows: Vec<Row>,
     /// What the results show, one string per paragraph.
     pub text: Vec<String>,
-    /// The plots.
+    /// The plots, in the order of the page.
     pub panels: Vec<Panel>,
 }
 
@@ -129,7 +129,7 @@ pub struct Point {
 pub struct Row {
     /// Name of the entry.
     pub entry: String,
-    /// The conditions.
+    /// The SNR, number of clients, partition and `ε` of the run.
     pub point: Point,
     /// What protects clients; `None` without protection, and if nothing meets the `ε`.
     pub protected_by: Option<ProtectedBy>,
@@ -171,7 +171,7 @@ pub struct RowCost {
 /// `ε` of a client in a view.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ViewBound {
-    /// The view.
+    /// The adversary against whom the bound holds.
     pub view: View,
     /// An upper bound; `None` if no finite `ε` is established.
     pub epsilon: Option<f64>,

@@ -2,7 +2,8 @@
 //!
 //! `ε`, `δ`, the rounds and the sampling determine `μ` of a round. Masks with that `μ` are a family of one parameter: with larger
 //! masks, clients add less noise, but more of the masks remains in the sum where gains differ. Rounds are drawn from a fixed
-//! stream, and the median of their noise is minimised.
+//! stream, and the median of their noise is minimised. It is finite for every receiver. Where an update can be lost, the root mean
+//! square is minimised instead: the median ignores the rounds in which masks stay in the sum, if these are fewer than half.
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Masks, View};
@@ -29,7 +30,8 @@ pub struct FoundMasks {
     pub noise_std: f64,
     /// Number of clients per round that may reveal their keys and noise.
     pub colluding: u32,
-    /// Median over drawn rounds of the standard deviation of the noise in a parameter of the decoded sum.
+    /// The standard deviation of the noise in a parameter of the decoded sum: its median over drawn rounds, or its root mean square for
+    /// a scheme with outage.
     pub decoded_noise_std: f64,
     /// Standard deviation of a trusted server's noise for the same `ε`: a lower bound for any scheme.
     pub central_noise_std: f64,
@@ -67,9 +69,9 @@ pub(super) fn calibrate(
     )?;
     let (sensitivity, per_round) = (2.0 * clip, settings.clients.per_round);
     let drawn = Drawn::new(&settings, scope)?;
-    let noise = |masks: Masks| drawn.median_noise(masks).unwrap_or(f64::INFINITY);
+    let noise = |masks: Masks| drawn.typical_noise(masks).unwrap_or(f64::INFINITY);
     let masks = quietest_masks(mu, sensitivity, per_round.into(), colluding, noise)?;
-    let decoded_noise_std = drawn.median_noise(masks)?;
+    let decoded_noise_std = drawn.typical_noise(masks)?;
     let found = with(masks)?;
     let account = ExperimentAccount::of(&found.build()?, protected)?;
     let fragment = format!(
@@ -158,8 +160,8 @@ impl Drawn {
         Ok(Self { settings: settings.clone(), parameters, rounds })
     }
 
-    /// Median of the noise `ν'` of the drawn rounds.
-    fn median_noise(&self, masks: Masks) -> Result<f64, SimError> {
+    /// The noise `ν'` of the drawn rounds: the median, or the root mean square for a scheme with outage.
+    fn typical_noise(&self, masks: Masks) -> Result<f64, SimError> {
         let masked = Settings { masks: Some(masks), ..self.settings.clone() };
         let uplink = masked.build_uplink(masked.seed)?;
         let mut noise = Vec::with_capacity(self.rounds.len());
@@ -170,6 +172,10 @@ impl Drawn {
         }
         if noise.is_empty() {
             return Err(wrong("clients.dropout", "such that some client sends in some round", "all silent"));
+        }
+        if masked.uplink.scheme.has_outage() {
+            let squares: f64 = noise.iter().map(|noise| noise * noise).sum();
+            return Ok((squares / noise.len() as f64).sqrt());
         }
         let middle = noise.len() / 2;
         Ok(*noise.select_nth_unstable_by(middle, f64::total_cmp).1)
@@ -216,6 +222,16 @@ mod tests {
         let masks = found(&["uplink.scheme=ideal"]).masks.unwrap();
         let ratio = masks.decoded_noise_std / masks.central_noise_std;
         assert!((1.0 - 1e-9..1.001).contains(&ratio), "{ratio}");
+    }
+
+    /// Updates are lost in less than half of these rounds, so that the median round has masks that cancel.
+    #[test]
+    fn rare_outage_limits_the_masks() {
+        let masks =
+            found(&["uplink.scheme=digital", "uplink.levels=0", "uplink.rate=0.5", "uplink.snr_db=10"]);
+        let masks = masks.masks.unwrap();
+        let ratio = masks.decoded_noise_std / masks.central_noise_std;
+        assert!(masks.mask_std > 0.0 && (1.0..4.0).contains(&ratio), "{masks:?}");
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl ArtificialNoiseScheme {
         self.noise_ratio / (1.0 + self.noise_ratio)
     }
 
-    /// `Δ/√(r·m)` with the binomial distribution of the number `m − 1` of `others` that are admitted, and 0 for a client that is not
+    /// `Δ/√(r·m)` with the binomial distribution of the number `m − 1` of `others` that are admitted, and 0 if the client is not
     /// admitted itself.
     fn averaged(&self, admission: f64, others: u32, sensitivity: f64) -> MuDistribution {
         let number = Binomial::new(admission, others.into()).expect("a probability is between 0 and 1");

@@ -9,7 +9,7 @@ use floras_core::named_choice;
 pub enum ChannelKnowledge {
     /// Nothing: the base station estimates channels, or needs none either.
     Nothing,
-    /// The phase.
+    /// The phase of the channel, with which clients rotate their symbols.
     Phase,
     /// Phase and amplitude, on every subcarrier that it uses.
     Coefficient,

@@ -83,6 +83,10 @@ impl Scheme for DigitalScheme {
         Ok(account)
     }
 
+    fn has_outage(&self) -> bool {
+        true
+    }
+
     fn channel_knowledge(&self) -> ChannelKnowledge {
         ChannelKnowledge::Nothing
     }

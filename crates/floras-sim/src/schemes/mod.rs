@@ -100,6 +100,12 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a client's update can be lost in a round although the client sends it, as a packet in outage. Masks of the others then
+    /// stay in the sum.
+    fn has_outage(&self) -> bool {
+        false
+    }
+
     /// The number of parameters in a symbol, for a linear scheme with complex symbols.
     fn parameters_per_symbol(&self) -> ParametersPerSymbol {
         ParametersPerSymbol::One
