@@ -127,8 +127,9 @@ fn costs_have_closed_forms() {
     let expected = 128.0 * (PARAMETERS + 1.0) / PARAMETERS;
     assert!((uses("floras") / expected - 1.0).abs() < 1e-9);
     assert!((uses("fsk-vote") - 2.0).abs() < 1e-9);
-    // 64 levels with their sign take eight bits, the norm 32, at two bits per channel use, one client after another.
-    let expected = f64::from(CLIENTS) * ((8.0 * PARAMETERS + 32.0) / 2.0).ceil() / PARAMETERS;
+    // 64 levels with their sign take eight bits, the norm 32, at the rate with an outage of 30%, one client after another.
+    let rate = (1.0 - f64::from(CLIENTS) * 0.7_f64.ln() / 0.2).log2();
+    let expected = f64::from(CLIENTS) * ((8.0 * PARAMETERS + 32.0) / rate).ceil() / PARAMETERS;
     assert!((uses("digital-central") / expected - 1.0).abs() < 1e-9, "{}", uses("digital-central"));
     let energy = open("fsk-vote").cost.unwrap().energy;
     assert!((energy - 2.0).abs() < 1e-9);

@@ -88,7 +88,7 @@ pub use round::Round;
 pub use sequences::SequenceSet;
 pub use uplink::{
     ADsgd, ADsgdSettings, ArtificialNoise, ArtificialNoiseSettings, Blind, BlindSettings, BroadbandInversion,
-    BroadbandInversionSettings, CentralGaussian, ChannelInversion, ChannelInversionSettings, Cotaf,
+    BroadbandInversionSettings, CentralGaussian, ChannelInversion, ChannelInversionSettings, CodeRate, Cotaf,
     CotafSettings, DDsgd, DDsgdSettings, Decoded, Digital, DigitalSettings, Floras, FlorasSettings, FskVote,
     FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected, PhaseCorrectedSettings,
     PowerControl, PowerControlSettings, PowerSplit, Received, Signal, UnitPower, Uplink, transmit,

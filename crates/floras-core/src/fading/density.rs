@@ -36,6 +36,30 @@ impl Fading {
         }
     }
 
+    /// The amplitude that `|h|` is below with a probability between 0 and 1, exact under Rayleigh fading and to four digits otherwise;
+    /// 1 without fading.
+    pub fn amplitude_quantile(self, probability: f64) -> f64 {
+        const INTERVALS: u32 = 1 << 16;
+        let probability = probability.clamp(0.0, 1.0);
+        let (low, high) = self.amplitude_range();
+        match self {
+            Self::None => 1.0,
+            Self::Rayleigh => (-(-probability).ln_1p()).sqrt(),
+            Self::Rician(_) | Self::Nakagami(_) => {
+                let step = (high - low) / f64::from(INTERVALS);
+                let middle = |interval: u32| low + step * (f64::from(interval) + 0.5);
+                let mass = |interval: u32| self.amplitude_density(middle(interval)).unwrap_or(0.0);
+                let all: f64 = (0..INTERVALS).map(mass).sum();
+                let mut below = 0.0;
+                let reached = (0..INTERVALS).find(|&interval| {
+                    below += mass(interval) / all;
+                    below >= probability
+                });
+                reached.map_or(high, middle)
+            }
+        }
+    }
+
     /// The range of `|h|`, except for a probability below the rounding of a double.
     pub fn amplitude_range(self) -> (f64, f64) {
         match self {

@@ -115,9 +115,10 @@ fn private(benchmark: &Benchmark) -> String {
     let point = &conditions.private();
     let accuracy = |row: &Row| row.accuracy;
     format!(
-        "At ε ≤ {} against a base station that keeps its raw samples, with noise of the clients alone, the best scheme on the air is {}. Schemes \
-         whose clients know their channels assume that the coefficients are correct, although the base station returns them; \
-         without that, the any-channel column counts. Without channel knowledge it is {}. With noise of a trusted base station or receiver it \
+        "At ε ≤ {} against a base station that keeps its raw samples, with noise of the clients alone, the best scheme on the air is {}. Noise \
+         that is a key of the scheme, such as artificial_noise_std, protects only if the coefficients that clients invert are correct, \
+         although the base station can return others; masks and the noise of each client protect with any. Without channel knowledge \
+         it is {}. With noise of a trusted base station or receiver it \
          is {}. Without a radio it is {}.",
         conditions.epsilon,
         best(benchmark, point, is_untrusting, accuracy),
@@ -133,7 +134,10 @@ fn caveats(benchmark: &Benchmark) -> String {
     let mut text = "What is not equal: channels are independent between clients in all schemes, between subcarriers in `broadband-inversion` \
                     and `one-bit`, and between parameters in `fsk-vote`. Digital clients send at the power K in a share 1/K of \
                     the channel uses. Digital clients and those of `one-bit` and `blind` send in both real dimensions of a symbol, the others in one. The settings of a \
-                    scheme are those of its file, for all points; others may be better. Each scheme is compared as an uplink alone, \
+                    scheme are those of its file, for all points; others may be better. Private rows compare protections as much as \
+                    uplinks: each scheme has the one that its file supports. Where the receiver's noise hides the \
+                    updates too, ε is smaller than asked for. Zeros of an update count as positive votes in `one-bit`, which matters if \
+                    clients hold few samples; `d-dsgd` sends nothing if a client's share of the channel uses has no room for one value. Each scheme is compared as an uplink alone, \
                     without its paper's data, models and optimisers. An update of `digital-masked` that is lost leaves its masks in the sum."
         .to_owned();
     if diverged > 0 {

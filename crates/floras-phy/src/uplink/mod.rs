@@ -65,7 +65,7 @@ pub use central_gaussian::CentralGaussian;
 pub use channel_inversion::{ChannelInversion, ChannelInversionSettings};
 pub use cotaf::{Cotaf, CotafSettings};
 pub use d_dsgd::{DDsgd, DDsgdSettings};
-pub use digital::{Digital, DigitalSettings};
+pub use digital::{CodeRate, Digital, DigitalSettings};
 pub use floras::{Floras, FlorasSettings};
 pub(crate) use floras::{cross_gain, gain};
 pub use fsk_vote::{FskVote, FskVoteSettings};

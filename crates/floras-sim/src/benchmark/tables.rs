@@ -82,32 +82,20 @@ impl Benchmark {
             vec![
                 entry.name.clone(),
                 accuracy(row),
-                at_airtime(row),
                 entry.view.to_string(),
                 by.map_or_else(|| NONE.to_owned(), |by| by.trust.label()),
                 entry.channel_knowledge.label(),
                 by.map_or_else(|| "no noise gives this ε".to_owned(), |by| by.noise.clone()),
             ]
         };
-        let airtime = format!("at {} uses", conditions.airtime);
         Table {
             title: format!("Private training: ε = {} ({})", conditions.epsilon, point.words()),
-            heading: texts([
-                "scheme",
-                "accuracy",
-                &airtime,
-                "view",
-                "clients trust",
-                "clients know",
-                "protected by",
-            ]),
+            heading: texts(["scheme", "accuracy", "view", "clients trust", "clients know", "protected by"]),
             rows: self.ranked(&point).into_iter().map(row).collect(),
             note: format!(
-                "The guarantee of a row holds against the adversary of its view: compare rows of one view whose clients trust the same parties. δ = {}, {}. \"At {} uses\" \
-                 is the accuracy in the rounds that fit into that number of channel uses per parameter.",
+                "The guarantee of a row holds against the adversary of its view: compare rows of one view whose clients trust the same parties. δ = {}, {}.",
                 compact(conditions.delta),
                 count(conditions.rounds.into(), "round"),
-                conditions.airtime,
             ),
         }
     }
@@ -131,19 +119,15 @@ impl Benchmark {
         let airtime = format!("at {} uses", self.conditions.airtime);
         Table {
             title: format!("Without protection ({})", point.words()),
-            heading: texts([
-                "scheme",
-                "accuracy",
-                &airtime,
-                "uses",
-                "energy",
-                "mean power",
-                "clients know",
-            ]),
+            heading: texts(["scheme", "accuracy", &airtime, "uses", "energy", "mean power", "clients know"]),
             rows: self.ranked(point).into_iter().map(row).collect(),
-            note: "Uses: channel uses per parameter and round, with pilots and control. Energy: that of a client in a round, in channel \
-                   uses at unit power per parameter. Mean power: that of the clients over a round. Schemes without a radio have none."
-                .to_owned(),
+            note: format!(
+                "Uses: channel uses per parameter and round, with pilots and control. {}{}: accuracy in the rounds that fit into that \
+                 airtime. Energy: that of a client in a round, in channel uses at unit power per parameter. Mean power: that of the \
+                 clients over a round. Schemes without a radio have none.",
+                airtime[..1].to_uppercase(),
+                &airtime[1..],
+            ),
         }
     }
 

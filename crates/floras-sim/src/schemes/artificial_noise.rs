@@ -71,7 +71,7 @@ const ALL_ADMITTED: &str = "every selected client takes part, is admitted, and a
 /// The assumptions of the bound averaged over channels.
 const AVERAGED: [&str; 2] = [
     "the channels of all clients have one distribution, drawn independently for every client and round",
-    "every client measures its own channel without an error, and adds its noise",
+    "the coefficient that every client inverts is correct, although the base station can return another, and every client adds its noise",
 ];
 
 impl ArtificialNoiseScheme {

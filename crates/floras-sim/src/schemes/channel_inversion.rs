@@ -46,6 +46,10 @@ impl SchemeFile for ChannelInversionScheme {
     }
 }
 
+/// The assumption of bounds that count the noise of all clients.
+const CORRECT: &str = "the coefficient that every client inverts is correct, although the base station can return another; with a \
+     wrong one, only the client's own share of the noise hides its update (μ = Δ·√K/a)";
+
 /// Why the idealised view is no guarantee for clients with unequal gains.
 const NOT_ALIGNED: &str = "it counts every client with a gain of 1, and over a channel that ages, or that clients know with an \
      error, gains differ; the any-channel view counts a client's own share of the noise alone";
@@ -91,8 +95,9 @@ impl Scheme for ChannelInversionScheme {
                 }
             }
             (true, true) => {
-                for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
-                    account.set(view, by_noise(1.0));
+                account.set(View::Idealised, by_noise(1.0));
+                for view in [View::AnyChannel, View::RawSignal] {
+                    account.set(view, by_noise(1.0).assuming([CORRECT]));
                 }
             }
             (true, false) => {

@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use floras_core::{TransmitPower, View};
-use floras_phy::{Digital, DigitalSettings, Uplink, UplinkError};
+use floras_phy::{CodeRate, Digital, DigitalSettings, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
@@ -18,36 +18,89 @@ use crate::experiment::{ExperimentError, Radio, within};
 
 const LEVELS: RangeInclusive<u32> = 0..=65_535;
 const RATE: RangeInclusive<f64> = 1e-3..=100.0;
+const OUTAGE: RangeInclusive<f64> = 1e-9..=0.999;
 const CENTRAL_NOISE: RangeInclusive<f64> = 0.0..=1e30;
+/// Bits per complex channel use, without another choice.
+const DEFAULT_RATE: f64 = 2.0;
 
 /// Orthogonal access with quantised updates.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(into = "DigitalKeys")]
 pub struct DigitalScheme {
     /// Quantisation levels above 0, from 1 to 65,535; 0 for numbers of 32 bits.
     pub levels: u32,
-    /// Bits per complex channel use, from 0.001 to 100.
-    pub rate: f64,
+    /// The rate of a client's code.
+    pub rate: CodeRate,
     /// Standard deviation of the noise that a trusted base station adds to each parameter of the sum: from 0 to 1e30.
     pub central_noise_std: f64,
 }
 
 impl Default for DigitalScheme {
     fn default() -> Self {
-        Self { levels: 4, rate: 2.0, central_noise_std: 0.0 }
+        Self { levels: 4, rate: CodeRate::Bits(DEFAULT_RATE), central_noise_std: 0.0 }
+    }
+}
+
+/// The keys of the scheme in a file.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DigitalKeys {
+    levels: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outage: Option<f64>,
+    central_noise_std: f64,
+}
+
+impl Default for DigitalKeys {
+    fn default() -> Self {
+        Self { rate: None, ..DigitalScheme::default().into() }
+    }
+}
+
+impl From<DigitalScheme> for DigitalKeys {
+    fn from(scheme: DigitalScheme) -> Self {
+        let DigitalScheme { levels, rate, central_noise_std } = scheme;
+        let (rate, outage) = match rate {
+            CodeRate::Bits(bits) => (Some(bits), None),
+            CodeRate::Outage(probability) => (None, Some(probability)),
+        };
+        Self { levels, rate, outage, central_noise_std }
     }
 }
 
 impl SchemeFile for DigitalScheme {
     const NAME: &'static str = "digital";
     const LABEL: &'static str = "orthogonal access with quantised updates";
-    type Keys = Self;
+    type Keys = DigitalKeys;
 
-    fn read(keys: Self) -> Result<Self, ExperimentError> {
-        within("uplink.levels", Some(keys.levels), LEVELS)?;
-        within("uplink.rate", Some(keys.rate), RATE)?;
-        within("uplink.central_noise_std", Some(keys.central_noise_std), CENTRAL_NOISE)?;
-        Ok(keys)
+    fn read(keys: DigitalKeys) -> Result<Self, ExperimentError> {
+        let DigitalKeys { levels, rate, outage, central_noise_std } = keys;
+        within("uplink.levels", Some(levels), LEVELS)?;
+        within("uplink.rate", rate, RATE)?;
+        within("uplink.outage", outage, OUTAGE)?;
+        within("uplink.central_noise_std", Some(central_noise_std), CENTRAL_NOISE)?;
+        let rate = match (rate, outage) {
+            (Some(_), Some(_)) => {
+                return Err(ExperimentError::refused(
+                    "uplink.outage",
+                    "it determines the rate: leave out uplink.rate",
+                ));
+            }
+            (None, Some(probability)) => CodeRate::Outage(probability),
+            (bits, None) => CodeRate::Bits(bits.unwrap_or(DEFAULT_RATE)),
+        };
+        Ok(Self { levels, rate, central_noise_std })
+    }
+}
+
+impl DigitalScheme {
+    fn rate_in_words(&self) -> String {
+        match self.rate {
+            CodeRate::Bits(bits) => format!("{bits} bits per channel use"),
+            CodeRate::Outage(probability) => format!("the rate with an outage of {probability}"),
+        }
     }
 }
 
@@ -96,7 +149,7 @@ impl Scheme for DigitalScheme {
             0 => "numbers of 32 bits".to_owned(),
             levels => format!("{levels} levels"),
         };
-        format!("{} with {numbers} at {} bits per channel use", Self::NAME, self.rate)
+        format!("{} with {numbers} at {}", Self::NAME, self.rate_in_words())
     }
 
     fn description(&self, _: &Radio, _: u32) -> String {
@@ -111,9 +164,9 @@ impl Scheme for DigitalScheme {
             ),
         };
         format!(
-            "Over the radio digitally: every client sends its update in its own share of the channel uses, {numbers}, at {} bits per \
-             channel use. Updates of clients in outage are lost.{noise}",
-            self.rate
+            "Over the radio digitally: every client sends its update in its own share of the channel uses, {numbers}, at {}. Updates of \
+             clients in outage are lost.{noise}",
+            self.rate_in_words()
         )
     }
 
@@ -132,6 +185,19 @@ impl Scheme for DigitalScheme {
         if self.is_linear() && radio.power == TransmitPower::Unit {
             let reason = "bits are sent at unit power, whatever the updates are: leave it out";
             return Err(ExperimentError::refused("uplink.power", reason));
+        }
+        if matches!(self.rate, CodeRate::Outage(_)) {
+            if radio.snr_db == f64::INFINITY {
+                let reason = "a rate by outage needs noise, and there is none at inf dB";
+                return Err(ExperimentError::refused("uplink.snr_db", reason));
+            }
+            let is_known =
+                radio.trace().is_none() && !radio.channels().is_ok_and(|channels| channels.is_unequal());
+            if !is_known {
+                let reason = "the probability is known for a distribution of channels with one mean power for all clients: give \
+                              uplink.rate instead";
+                return Err(ExperimentError::refused("uplink.outage", reason));
+            }
         }
         if radio.ages() {
             let reason = "channels of this scheme are constant over a client's share of the round";

@@ -183,7 +183,7 @@ fn check_coherence(radio: &Radio, packing: ParametersPerSymbol) -> Result<(), Ex
 /// The assumptions of a bound in which the receiver's noise protects clients that arrive at a constant amplitude.
 const BY_RECEIVER_NOISE: [&str; 2] = [
     "the receiver's noise is at least the stated one",
-    "every client measures its own channel, without an error, and sends no louder",
+    "the coefficient that every client inverts is correct, although the base station can return another",
 ];
 
 /// The adversary of views in which the receiver's noise protects clients. Under sampling, the number of `raw-signal` is for one who does

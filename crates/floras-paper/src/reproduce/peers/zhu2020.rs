@@ -9,7 +9,8 @@
 
 use floras_core::{Admission, Cell, Fading, NoiseReference, PathLoss, Snr, SnrConvention};
 use floras_phy::{
-    BroadbandInversion, BroadbandInversionSettings, Channels, Digital, DigitalSettings, Round, Uplink,
+    BroadbandInversion, BroadbandInversionSettings, Channels, CodeRate, Digital, DigitalSettings, Round,
+    Uplink,
 };
 use floras_sim::SimError;
 use floras_sim::figure::{Claim, Curve, Figure, Panel, Style, Verdict};
@@ -292,12 +293,9 @@ impl Latency {
 /// Channel uses of orthogonal access at the rate that is in outage with the probability [`OUTAGE`]. A device knows no channel.
 fn orthogonal_uses(population: u32) -> Result<f64, SimError> {
     let snr = Snr::new(SNR_DB, SnrConvention::Symbol)?;
-    let complex_noise = 2.0 * snr.symbol_noise_std(1).powi(2);
-    let weakest = -(-OUTAGE).ln_1p();
-    let rate = (f64::from(population) * weakest / complex_noise).ln_1p() / std::f64::consts::LN_2;
     let uplink = Digital::new(DigitalSettings {
         levels: Some(LEVELS),
-        rate,
+        rate: CodeRate::Outage(OUTAGE),
         central_noise_std: 0.0,
         length: 1,
         channels: Fading::Rayleigh.into(),
