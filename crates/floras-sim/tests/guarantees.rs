@@ -150,7 +150,7 @@ fn weights_by_samples_are_an_assumption() {
     assert!(assumes("clients.weights=samples") && !assumes("clients.weights=equal"));
 }
 
-/// The list of participants, or a colluding client, shows who takes part.
+/// The list of participants, or a colluding client, shows who takes part. At this SNR the minimum noise decides: `μ = 2/2`.
 #[test]
 fn masks_show_who_takes_part() {
     let settings = [
@@ -160,7 +160,7 @@ fn masks_show_who_takes_part() {
         "clients.per_round=4",
         "uplink.scheme=power-control",
         "uplink.min_noise_std=2",
-        "uplink.snr_db=0",
+        "uplink.snr_db=40",
         "masks.noise_std=1e-6",
     ];
     let expected = visible_participation(1, 0.1, 1e-5);

@@ -55,7 +55,8 @@ pub struct DigitalKeys {
 
 impl Default for DigitalKeys {
     fn default() -> Self {
-        Self { rate: None, ..DigitalScheme::default().into() }
+        let DigitalScheme { levels, central_noise_std, .. } = DigitalScheme::default();
+        Self { levels, rate: None, outage: None, central_noise_std }
     }
 }
 
