@@ -98,7 +98,10 @@ fn private_points_meet_their_epsilon() {
                 assert!(bound.guarantee && bound.epsilon.unwrap() <= epsilon, "{}: {bound:?}", entry.name);
             }
             None => {
-                let has_more = bound.is_none_or(|bound| bound.epsilon.is_none_or(|epsilon| epsilon > 32.0));
+                // The 25 unused sequences of floras-sequences protect it too: between the second and the third ε.
+                let more_than = if entry.name == "floras-sequences" { 8.0 } else { 32.0 };
+                let has_more =
+                    bound.is_none_or(|bound| bound.epsilon.is_none_or(|epsilon| epsilon > more_than));
                 assert!(has_more && row.protected_by.is_none(), "{}: {bound:?}", entry.name);
             }
         }
