@@ -27,10 +27,7 @@ class Uplink:
 
     def __new__(
         cls,
-        scheme: Literal[
-            "floras", "channel-inversion", "phase-corrected", "ideal", "gaussian", "broadband-inversion",
-            "power-control", "artificial-noise", "blind",
-        ] = "floras",
+        scheme: str = "floras",
         *,
         clients: int | None = None,
         sequences: int = 25,
