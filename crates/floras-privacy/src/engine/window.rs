@@ -8,6 +8,7 @@ use crate::engine::compose::MAX_EPSILON;
 use crate::engine::loss::{LossDistribution, log_sum_exp};
 use crate::error::PrivacyError;
 use crate::numerics::fourier::{self, Complex64, fast_length};
+use crate::numerics::pool::{self, Pooled};
 use crate::numerics::solve::first_at_most;
 
 /// Below this value, a `δ` is not distinguished from 0.
@@ -59,7 +60,7 @@ pub(crate) struct Composed {
     log_scale: f64,
     reference: f64,
     /// `f`, the tilted masses. The transform is cyclic, so the first point of the window is in the middle.
-    tilted: Vec<f64>,
+    tilted: Pooled<f64>,
     /// Sums at and above every 64th point.
     sums: Vec<Sums>,
     /// The first point at which the sums did not overflow.
@@ -87,7 +88,8 @@ impl Composed {
         for (round, rounds) in kinds {
             all.add(&round, rounds, window);
         }
-        let (tilted, peak) = transformed_back(std::mem::take(&mut all.spectrum), count);
+        let spectrum = all.spectrum.take().expect("there is at least one kind of round");
+        let (tilted, peak) = transformed_back(spectrum, count);
         let start = (all.mean - window.below / step).floor() as i64;
         let size: f64 = tilted.chunks(64).map(|masses| masses.iter().map(|f| f * f).sum::<f64>()).sum();
         // Rounding errors of a transform are nearly independent: no point gets more than a few times its share. The error of
@@ -272,7 +274,7 @@ pub(crate) fn step_within(gap: f64, rounds: f64, log_delta: f64) -> f64 {
 /// The sum of all rounds of all kinds.
 struct AllKinds {
     /// The product of the transforms of the tilted losses, each to the power of its number of rounds.
-    spectrum: Vec<Complex64>,
+    spectrum: Option<Pooled<Complex64>>,
     /// Points in the window.
     count: usize,
     /// Total number of rounds of all kinds, `T`.
@@ -292,7 +294,7 @@ struct AllKinds {
 impl AllKinds {
     fn new(count: usize) -> Self {
         Self {
-            spectrum: Vec::new(),
+            spectrum: None,
             count,
             rounds: 0.0,
             mean: 0.0,
@@ -307,7 +309,7 @@ impl AllKinds {
     fn add(&mut self, round: &LossDistribution, rounds: u64, window: Window) {
         let times = rounds as f64;
         let log_moment = log_moment(round, window.theta);
-        let mut tilted = vec![0.0; self.count];
+        let mut tilted = pool::REALS.zeros(self.count);
         let (mut spread, mut mean) = (0.0, 0.0);
         let exponential = |index: i64| (window.theta * round.step * index as f64 - log_moment).exp();
         let ratio = (window.theta * round.step).exp();
@@ -342,14 +344,14 @@ impl AllKinds {
     }
 
     /// Multiplies the spectrum by a power of another spectrum.
-    fn multiply(&mut self, mut other: Vec<Complex64>, rounds: u64) {
+    fn multiply(&mut self, mut other: Pooled<Complex64>, rounds: u64) {
         fourier::raise(&mut other, rounds);
-        if self.spectrum.is_empty() {
-            self.spectrum = other;
+        let Some(spectrum) = &mut self.spectrum else {
+            self.spectrum = Some(other);
             return;
-        }
-        for (value, other) in self.spectrum.iter_mut().zip(other) {
-            *value = fourier::product(*value, other);
+        };
+        for (value, other) in spectrum.iter_mut().zip(other.iter()) {
+            *value = fourier::product(*value, *other);
         }
     }
 }
@@ -379,7 +381,7 @@ fn log_moment(round: &LossDistribution, theta: f64) -> f64 {
 }
 
 /// The masses of a spectrum, and its mean magnitude, which bounds every mass.
-fn transformed_back(spectrum: Vec<Complex64>, count: usize) -> (Vec<f64>, f64) {
+fn transformed_back(spectrum: Pooled<Complex64>, count: usize) -> (Pooled<f64>, f64) {
     // Several sums in parallel, because a sum in order is slow.
     let mut magnitudes = [0.0; 8];
     for values in spectrum.chunks(8) {

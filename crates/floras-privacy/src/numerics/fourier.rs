@@ -6,6 +6,8 @@ use pulp::{Arch, Simd, WithSimd};
 use realfft::RealFftPlanner;
 pub(crate) use realfft::num_complex::Complex64;
 
+use crate::numerics::pool::{self, Pooled};
+
 /// Plans are expensive to compute. All views, in separate threads, and all steps of a calibration use the same ones.
 fn planner() -> MutexGuard<'static, RealFftPlanner<f64>> {
     static PLANNER: LazyLock<Mutex<RealFftPlanner<f64>>> =
@@ -14,23 +16,27 @@ fn planner() -> MutexGuard<'static, RealFftPlanner<f64>> {
 }
 
 /// The real Fourier transform of some masses.
-pub(crate) fn forward(masses: &mut [f64]) -> Vec<Complex64> {
+pub(crate) fn forward(masses: &mut [f64]) -> Pooled<Complex64> {
     let plan = planner().plan_fft_forward(masses.len());
-    let mut spectrum = plan.make_output_vec();
-    plan.process(masses, &mut spectrum).expect("the buffers have the planned lengths");
+    let mut spectrum = pool::COMPLEX.any(plan.complex_len());
+    let mut scratch = pool::COMPLEX.any(plan.get_scratch_len());
+    plan.process_with_scratch(masses, &mut spectrum, &mut scratch)
+        .expect("the buffers have the planned lengths");
     spectrum
 }
 
 /// The `count` masses of a transform.
-pub(crate) fn inverse(mut spectrum: Vec<Complex64>, count: usize) -> Vec<f64> {
+pub(crate) fn inverse(mut spectrum: Pooled<Complex64>, count: usize) -> Pooled<f64> {
     let plan = planner().plan_fft_inverse(count);
     // Two values are real by symmetry; their imaginary parts must be exactly 0.
     spectrum[0].im = 0.0;
     if count.is_multiple_of(2) {
         spectrum[count / 2].im = 0.0;
     }
-    let mut masses = plan.make_output_vec();
-    plan.process(&mut spectrum, &mut masses).expect("the buffers have the planned lengths");
+    let mut masses = pool::REALS.any(count);
+    let mut scratch = pool::COMPLEX.any(plan.get_scratch_len());
+    plan.process_with_scratch(&mut spectrum, &mut masses, &mut scratch)
+        .expect("the buffers have the planned lengths");
     let scale = 1.0 / count as f64;
     masses.iter_mut().for_each(|mass| *mass *= scale);
     masses

@@ -20,6 +20,7 @@ use crate::engine::loss::log_sum_exp;
 use crate::numerics::fourier::{self, fast_length};
 use crate::numerics::normal;
 use crate::numerics::parallel::in_parallel;
+use crate::numerics::pool::{self, Pooled};
 use crate::numerics::quadrature::short_panel;
 use crate::numerics::solve::least_at;
 use crate::views::few::{Few, LogSum};
@@ -409,16 +410,16 @@ fn rounding_deviation(terms: &[&Term], step: f64) -> f64 {
 struct Tilted {
     theta: f64,
     log_moment: f64,
-    masses: Vec<f64>,
+    masses: Pooled<f64>,
     rounding: f64,
 }
 
 impl Tilted {
     fn new(parts: &[(u64, Vec<f64>)], step: f64, theta: f64, count: usize) -> Self {
-        let mut product: Option<Vec<fourier::Complex64>> = None;
+        let mut product: Option<Pooled<fourier::Complex64>> = None;
         let mut log_moment = 0.0;
         for (times, masses) in parts.iter().filter(|(times, _)| *times > 0) {
-            let mut tilted = vec![0.0; count];
+            let mut tilted = pool::REALS.zeros(count);
             // Relative to the smallest value with positive mass, so that strong tilts do not underflow.
             let lowest = masses.iter().position(|&mass| mass > 0.0).unwrap_or(0);
             for (i, mass) in masses.iter().enumerate().skip(lowest).filter(|&(_, &mass)| mass > 0.0) {
@@ -432,14 +433,20 @@ impl Tilted {
             fourier::raise(&mut powered, *times);
             product = Some(match product {
                 None => powered,
-                Some(product) => product.into_iter().zip(powered).map(|(a, b)| a * b).collect(),
+                Some(mut product) => {
+                    product.iter_mut().zip(powered.iter()).for_each(|(a, b)| *a *= b);
+                    product
+                }
             });
         }
-        let mut masses = vec![0.0; count];
-        masses[0] = 1.0;
-        if let Some(product) = product {
-            masses = fourier::inverse(product, count);
-        }
+        let masses = match product {
+            Some(product) => fourier::inverse(product, count),
+            None => {
+                let mut masses = pool::REALS.zeros(count);
+                masses[0] = 1.0;
+                masses
+            }
+        };
         let terms: u64 = parts.iter().map(|(times, _)| times).sum();
         let size: f64 = masses.iter().map(|mass| mass * mass).sum();
         let digits = f64::EPSILON * (count as f64).log2() / (count as f64).sqrt();
