@@ -90,6 +90,17 @@ impl DataChoice {
         }
     }
 
+    /// Features of a sample and number of classes; `None` for arrays, whose size the settings do not contain.
+    pub fn features_and_classes(&self) -> Option<(usize, usize)> {
+        match *self {
+            Self::Synthetic { features, classes, .. } => Some((features, classes)),
+            // The built-in sets of images have ten classes.
+            _ => {
+                self.picture().map(|(side, is_coloured)| (side * side * if is_coloured { 3 } else { 1 }, 10))
+            }
+        }
+    }
+
     /// A short label for tables and figures.
     pub fn label(&self) -> &'static str {
         match self {
@@ -267,5 +278,20 @@ impl Default for DataSettings {
             test: Some(1000),
             partition: Partition::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedded_sets_have_the_stated_size() {
+        for set in [DataChoice::Digits20, DataChoice::Digits28] {
+            let loaded = set.load(Some(20), Some(10)).unwrap().unwrap().train;
+            assert_eq!(set.features_and_classes(), Some((loaded.width(), loaded.classes())));
+        }
+        let cifar = DataChoice::Cifar10("cifar".into());
+        assert_eq!(cifar.features_and_classes(), Some((3072, 10)));
     }
 }

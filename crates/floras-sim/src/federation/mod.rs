@@ -338,14 +338,20 @@ pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
     }
 }
 
-/// What an account of an experiment depends on besides its settings. The data are read if the channel or the account depends on
-/// the number of parameters.
+/// What an account of an experiment depends on besides its settings: the number of parameters, if the channel or the account
+/// needs it.
 pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
     if !settings.needs_parameters() {
         return Ok(Scope::Experiment { parameters: None });
     }
-    let population = clients::load(settings)?.0;
-    let model = settings.model.build(population.width(), population.classes());
+    let (features, classes) = match settings.data.set.features_and_classes() {
+        Some(sizes) => sizes,
+        None => {
+            let population = clients::load(settings)?.0;
+            (population.width(), population.classes())
+        }
+    };
+    let model = settings.model.build(features, classes);
     let parameters = Some(model.map_err(SimError::learn("model"))?.parameters());
     Ok(Scope::Experiment { parameters })
 }

@@ -70,8 +70,7 @@ pub struct ExperimentReport {
 }
 
 impl ExperimentAccount {
-    /// Accounts for an experiment. Its data are read at the item level, for the clients' numbers of samples, and over a channel
-    /// that ages in blocks of parameters, for their number.
+    /// Accounts for an experiment. Its data are read at the item level only, for the clients' numbers of samples.
     pub fn new(experiment: &Experiment) -> Result<Self, SimError> {
         Self::of(experiment, protected(experiment.settings())?)
     }
