@@ -155,6 +155,7 @@ fn reproduction(panel_name: &str) -> Reproduction {
         assumptions: Vec::new(),
         guarantee,
         from_masks: false,
+        covers_raw_samples: false,
         adversary: "someone".to_owned(),
         reason: None,
         details: Default::default(),
