@@ -72,6 +72,7 @@ fn rounding(panel: &Panel) -> Rounding {
     match panel.name.as_str() {
         "epsilon" | "delta" | "sweep-epsilon" => Rounding::Up,
         "trade-off" => Rounding::Down,
+        _ if panel.y.label.starts_with('ε') => Rounding::Up,
         _ => Rounding::Nearest,
     }
 }
