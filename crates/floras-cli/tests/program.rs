@@ -764,7 +764,7 @@ fn calibration_names_what_can_be_found() {
 }
 
 #[test]
-fn benchmarks_of_other_commands_get_directories_of_their_own() {
+fn other_benchmarks_have_their_own_directories() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = directory.path().join("runs/benchmark-quick");
     std::fs::create_dir_all(&first).expect("a directory");
@@ -782,7 +782,7 @@ fn benchmarks_of_other_commands_get_directories_of_their_own() {
 }
 
 #[test]
-fn unknown_data_sets_are_refused_with_the_known_ones() {
+fn unknown_data_sets_are_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let (code, _, err) = said(directory.path(), "data fetch mnst");
     assert_eq!(code, Some(2));

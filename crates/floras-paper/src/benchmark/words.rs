@@ -160,7 +160,8 @@ fn caveats(benchmark: &Benchmark) -> String {
     let present = |schemes: &[&str]| -> Option<String> {
         let found: Vec<String> =
             schemes.iter().filter(|scheme| is_present(scheme)).map(|scheme| format!("`{scheme}`")).collect();
-        (!found.is_empty()).then(|| found.join(" and "))
+        let (last, first) = found.split_last()?;
+        Some(if first.is_empty() { last.clone() } else { format!("{} and {last}", first.join(", ")) })
     };
     let mut text = "What is not equal: channels are independent between clients in all schemes".to_owned();
     if let Some(schemes) = present(&["broadband-inversion", "one-bit"]) {
