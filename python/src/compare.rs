@@ -24,10 +24,8 @@ pub(crate) fn compare<'py>(
     });
     let (comparison, plots) = compared.map_err(ToPython::to_python)?;
     let found = convert::python(py, &comparison)?;
-    let above: Vec<Option<f64>> = comparison.runs.iter().map(|run| run.epsilon_above).collect();
     let parts = found.cast::<PyDict>()?;
-    // Neither is in the JSON object.
+    // Not in the JSON object.
     parts.set_item("plots", plots)?;
-    parts.set_item("epsilon_above", above)?;
     Ok(found)
 }

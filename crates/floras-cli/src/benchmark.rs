@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floras_core::Choice;
-use floras_paper::benchmark::{Candidate, benchmark};
+use floras_paper::benchmark::{Candidate, benchmark, is_of};
 use floras_paper::reproduce::Workbench;
 use floras_sim::benchmark::{Benchmark, Conditions, Entry, Point, Row};
 use floras_sim::number::{decimal, percentage};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::command::{thread_count, threads_or_all_cores};
 use crate::failure::Failure;
 use crate::report;
-use crate::run::print_status;
+use crate::run::{free_directory, highest_number, numbered_directory, print_status};
 use crate::table::columns;
 use crate::text::{paragraph, quoted};
 use crate::watcher::Watcher;
@@ -30,7 +30,8 @@ Examples:
   floras benchmark mine.toml floras          an experiment file of your own beside FLORAS
 
 The directory has report.html with tables and plots, benchmark.json with all numbers, and a run
-directory for every result under runs/. The same command resumes an interrupted benchmark.")]
+directory for every result under runs/. The same command resumes an interrupted benchmark. All
+schemes at all points take hours.")]
 pub(crate) struct Options {
     /// Names of schemes in the benchmark, or experiment files; all schemes of the benchmark if absent.
     #[arg(value_name = "NAME|FILE")]
@@ -40,7 +41,8 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 
-    /// The directory; runs/benchmark, with -quick behind it for the small version, if absent.
+    /// The directory; runs/benchmark, with -quick behind it for the small version, if absent, and with a number if that holds the
+    /// results of another command.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -67,7 +69,7 @@ struct Report<'a> {
 /// Runs the benchmark and reports.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let candidates = options.candidates()?;
-    let directory = options.directory();
+    let directory = options.directory()?;
     print_status(&format!(
         "recording in {}; if interrupted, the same command resumes it",
         directory.display()
@@ -87,9 +89,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn directory(&self) -> PathBuf {
-        let quick = if self.quick { "-quick" } else { "" };
-        self.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("benchmark{quick}")))
+    /// The directory that was given, or the default one with results of the same command, or else the next that is free.
+    fn directory(&self) -> Result<PathBuf, Failure> {
+        let command = self.command();
+        if let Some(directory) = &self.out {
+            is_of(directory, &command)?;
+            return Ok(directory.clone());
+        }
+        let name = if self.quick { "benchmark-quick" } else { "benchmark" };
+        let mut directories = (1..=highest_number(name)).map(|number| numbered_directory(name, number));
+        let ours = directories.find(|directory| matches!(is_of(directory, &command), Ok(true)));
+        Ok(ours.unwrap_or_else(|| free_directory(name)))
     }
 
     /// The command that reproduces the results, without the directory and the number of threads.

@@ -6,13 +6,14 @@
 mod sets;
 mod source;
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Subcommand};
 use flate2::bufread::MultiGzDecoder;
 use floras_sim::create_directory;
 use sha2::{Digest, Sha256};
@@ -48,7 +49,7 @@ Files may be plain or gzipped; those of cifar10 may be in cifar-10-binary.tar.gz
 is the published one. Files that are already there are verified and not fetched again.")]
 pub(crate) struct Options {
     /// The data set: mnist, fashion-mnist or cifar10.
-    #[arg(value_name = "SET", value_parser = sets())]
+    #[arg(value_name = "SET", value_parser = SetParser)]
     set: &'static Set,
 
     /// A directory with the files, or a URL below which they are; the public mirrors if absent.
@@ -326,11 +327,32 @@ fn each_entry(
     }
 }
 
-/// The parser of a data set's name.
-fn sets() -> impl TypedValueParser<Value = &'static Set> {
-    let set = |name: String| SETS.iter().find(|set| set.name == name);
-    PossibleValuesParser::new(SETS.iter().map(|set| set.name))
-        .try_map(move |name| set(name).ok_or("the parser knows the names of the sets"))
+/// The parser of a data set's name; help and completions list the names.
+#[derive(Clone, Copy)]
+struct SetParser;
+
+impl TypedValueParser for SetParser {
+    type Value = &'static Set;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<&'static Set, clap::Error> {
+        let parse = |text: &str| SETS.iter().find(|set| set.name == text).ok_or_else(allowed);
+        TypedValueParser::parse_ref(&parse, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(SETS.iter().map(|set| PossibleValue::new(set.name))))
+    }
+}
+
+/// The names of the sets, in words.
+fn allowed() -> String {
+    let names: Vec<&str> = SETS.iter().map(|set| set.name).collect();
+    format!("expected one of {}", names.join(", "))
 }
 
 #[cfg(test)]

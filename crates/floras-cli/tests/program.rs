@@ -664,18 +664,9 @@ fn account_and_calibrate_work_for_every_scheme() {
             scheme.name()
         );
         let (code, out, error) = said(directory.path(), &arguments);
-        if scheme.name() == "ideal" {
-            assert_eq!(code, Some(2));
-            assert!(
-                error.contains(
-                    "--find must be clip, rounds or masks (scheme ideal has no noise of its own), not noise"
-                ),
-                "{error}"
-            );
-        } else {
-            assert!(code == Some(0) || code == Some(1), "{error}");
-            assert!(serde_json::from_str::<Value>(&out).expect("JSON")["key"] == "rounds");
-        }
+        assert!(code == Some(0) || code == Some(1), "{error}");
+        let key = if scheme.name() == "ideal" { "masks.noise_std" } else { "rounds" };
+        assert!(serde_json::from_str::<Value>(&out).expect("JSON")["key"] == key);
     }
     let gaussian = format!("{clipped} --set uplink.scheme=gaussian");
     let (_, out, _) =
@@ -697,4 +688,105 @@ fn account_and_calibrate_work_for_every_scheme() {
     assert_eq!(report["views"]["actual"]["epsilon"], found["epsilon"]);
     let spent = found["epsilon"].as_f64().expect("a number");
     assert!(spent <= 1.0 && spent > 0.999, "{spent}");
+}
+
+/// The adversary of these views has the raw samples, and the statement does not exclude what it covers.
+#[test]
+fn statements_do_not_exclude_their_adversary() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (scheme, view, is_covered) in [
+        ("broadband-inversion", "any-channel", true),
+        ("power-control", "any-channel", true),
+        ("phase-corrected", "actual", false),
+        ("digital", "any-channel", false),
+    ] {
+        let setting = match scheme {
+            "digital" => "--set uplink.central_noise_std=6",
+            _ => "--set uplink.snr_db=-10",
+        };
+        let arguments = format!(
+            "account quick --set uplink.scheme={scheme} --set privacy.view={view} --set privacy.clip=1 \
+             --set privacy.normalise=clip {setting} --statement"
+        );
+        let (code, out, err) = said(directory.path(), &arguments);
+        assert_eq!(code, Some(0), "{err}");
+        let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.contains("nor a base station that keeps"), !is_covered, "{text}");
+        assert_eq!(text.contains("and keeps its raw samples"), is_covered, "{text}");
+    }
+}
+
+/// Water-filling has an estimate in the actual view.
+#[test]
+fn notes_call_no_estimate_a_bound() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arguments = "account quick --set uplink.scheme=power-control --set uplink.policy=water-filling \
+                     --set uplink.min_noise_std=4 --set uplink.snr_db=20 --set privacy.clip=1 --set clients.total=400 \
+                     --set privacy.normalise=clip --json";
+    let (code, out, err) = said(directory.path(), arguments);
+    assert_eq!(code, Some(0), "{err}");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(report["views"]["actual"]["guarantee"], false);
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("the raw-signal ε of") && !notes.contains("the actual ε of"), "{notes}");
+}
+
+#[test]
+fn calibration_names_what_can_be_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let find = |find: &str| {
+        let arguments = format!(
+            "calibrate quick --epsilon 8 --set uplink.scheme=one-bit --set privacy.normalise=clip \
+             --set privacy.clip=1 {find}"
+        );
+        said(directory.path(), &arguments)
+    };
+    let (code, _, err) = find("");
+    assert_eq!(code, Some(2));
+    let expected = "error: --find must be rounds or noise (scheme one-bit has no sequences), not sequences\n";
+    assert_eq!(err, expected);
+    let (code, _, err) = find("--find masks");
+    assert_eq!(code, Some(2));
+    let expected =
+        "error: --find must be rounds or noise (scheme one-bit refuses masks that cancel), not masks\n";
+    assert_eq!(err, expected);
+    let (code, _, err) = find("--find clip");
+    assert_eq!(code, Some(1));
+    assert!(err.contains("privacy.clip"), "{err}");
+    let (code, out, err) = find("--find noise --json");
+    assert_eq!(code, Some(0), "{err}");
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(found["key"], "masks.noise_std");
+    let epsilon = found["epsilon"].as_f64().expect("a number");
+    assert!((7.99..=8.0).contains(&epsilon), "{epsilon}");
+    let (_, out, _) = find("--find noise");
+    assert!(out.contains("\n[masks]\nnoise_std = ") && out.contains("\nquick: one-bit "), "{out}");
+}
+
+#[test]
+fn other_benchmarks_have_their_own_directories() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = directory.path().join("runs/benchmark-quick");
+    std::fs::create_dir_all(&first).expect("a directory");
+    std::fs::write(first.join("command"), "floras benchmark --quick\n").expect("a file");
+    for _ in 0..2 {
+        let (code, _, err) = said(directory.path(), "benchmark gaussian --quick");
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.contains("recording in runs/benchmark-quick-2;"), "{err}");
+    }
+    assert!(!directory.path().join("runs/benchmark-quick-3").exists());
+    let (code, _, err) = said(directory.path(), "benchmark gaussian --quick --out runs/benchmark-quick");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("holds the results of `floras benchmark --quick`"), "{err}");
+    assert!(!err.contains("recording in"), "{err}");
+}
+
+#[test]
+fn unknown_data_sets_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, _, err) = said(directory.path(), "data fetch mnst");
+    assert_eq!(code, Some(2));
+    let expected = "error: invalid value 'mnst' for '<SET>': expected one of mnist, fashion-mnist, cifar10";
+    assert_eq!(err.lines().next(), Some(expected));
+    assert!(!err.contains("possible values"), "{err}");
 }

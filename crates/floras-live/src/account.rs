@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use floras_core::verdict::Verdict;
 use floras_core::{Rounding, View};
 use floras_privacy::ledger::Worst;
-use floras_privacy::{Statement, Views};
+use floras_privacy::{MAX_EPSILON, Statement, Views};
 use floras_sim::inquiry::ExperimentAccount;
 use floras_sim::{Experiment, Settings, SimError, Summary};
 
@@ -94,6 +94,7 @@ fn try_follow(experiment: &Experiment, recorded: &Recorded, board: &Board) -> Re
     if one_round > MAX_ROUND_EPSILON {
         privacy.verdict = Verdict::None.label().to_owned();
         privacy.reason = Some(format!("one round alone has ε = {}", Rounding::Up.scientific(one_round, 1)));
+        privacy.epsilon_above = Some(MAX_ROUND_EPSILON);
         show(board, recorded, privacy);
         return Ok(());
     }
@@ -106,8 +107,10 @@ fn try_follow(experiment: &Experiment, recorded: &Recorded, board: &Board) -> Re
         if rounds > privacy.rounds {
             let epsilon = if rounds == 1 { Some(one_round) } else { account.epsilon_after(view, rounds)? };
             privacy.rounds = rounds;
-            if let Some(epsilon) = epsilon {
-                privacy.push(rounds, epsilon);
+            match epsilon {
+                Some(epsilon) => privacy.push(rounds, epsilon),
+                // One round has a finite ε, and that of more rounds is above the maximum.
+                None => (privacy.epsilon, privacy.epsilon_above) = (None, Some(MAX_EPSILON)),
             }
             privacy.verdict = verdict(epsilon, statement);
         }
@@ -159,6 +162,7 @@ fn described(settings: &Settings, view: View, statement: Option<&Statement>) -> 
         .map(|statement| statement.reason.clone().unwrap_or_else(|| "no finite ε in this view".to_owned()));
     Privacy {
         view: view.name().to_owned(),
+        epsilon_above: without.and_then(|statement| statement.epsilon_above),
         adversary: statement.map_or_else(|| view.adversary().to_owned(), |found| found.adversary.clone()),
         delta: settings.privacy.delta,
         verdict: if reason.is_some() { verdict(None, statement) } else { String::new() },

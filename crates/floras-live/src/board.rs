@@ -67,6 +67,8 @@ pub(crate) struct Privacy {
     /// Upper bound on `ε` after these rounds. `None` before it is computed, or without a finite bound; `reason` then states
     /// why.
     pub(crate) epsilon: Option<f64>,
+    /// No `ε` up to this value is established. Present instead of an `epsilon` that would be too large to be useful.
+    pub(crate) epsilon_above: Option<f64>,
     pub(crate) verdict: String,
     pub(crate) reason: Option<String>,
     /// The budget, or `ε` after all rounds.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use floras_core::View;
 use floras_sim::benchmark::{Benchmark, Table};
+use floras_sim::figure::Panel;
 use floras_sim::read_json;
 
 use crate::error::ReportError;
@@ -42,7 +43,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
     body.section("Plots", |section| {
         section.around("div", "plots", |plots| {
             for panel in &made.panels {
-                figure(plots, panel, "");
+                figure(plots, panel, &caption(&made, panel));
             }
         });
     });
@@ -86,4 +87,22 @@ fn tables(body: &mut Html, heading: &str, tables: &[Table]) {
 fn cell(text: &str) -> Cell {
     let is_number = text.starts_with(|first: char| first.is_ascii_digit() || "–>(".contains(first));
     if is_number { Cell::number(text) } else { Cell::text(text) }
+}
+
+/// Names the entries that a plot against `ε` leaves out: it has guarantees only.
+fn caption(made: &Benchmark, panel: &Panel) -> String {
+    if !panel.name.starts_with("benchmark-epsilon-") {
+        return String::new();
+    }
+    let is_shown = |name: &str| panel.curves.iter().any(|curve| curve.name == name);
+    let is_private = |name: &str| {
+        let mut rows = made.rows.iter().filter(|row| row.entry == name);
+        rows.any(|row| row.point.epsilon.is_some() && row.accuracy.is_some())
+    };
+    let names = made.entries.iter().map(|entry| entry.name.as_str());
+    let left_out: Vec<&str> = names.filter(|name| is_private(name) && !is_shown(name)).collect();
+    match &left_out[..] {
+        [] => String::new(),
+        names => format!("Without a proven finite ε in this view, and so left out: {}.", names.join(", ")),
+    }
 }

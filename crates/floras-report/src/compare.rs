@@ -49,8 +49,8 @@ pub struct ComparedRun {
     pub view: View,
     /// `ε` in this view, an upper bound; `None` if there is no finite one.
     pub epsilon: Option<f64>,
-    /// No `ε` up to this value is established; not in JSON.
-    #[serde(skip)]
+    /// No `ε` up to this value is established. Present instead of an `epsilon` that would be too large to be useful.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon_above: Option<f64>,
     /// The strength of `epsilon`: strong, moderate, weak, none or not proven; `None` before the run is complete.
     pub verdict: Option<Verdict>,

@@ -130,11 +130,25 @@ pub(crate) fn in_words(html: &mut Html, report: &PrivacyReport, view: View) {
         }
     }
     let raw_signal = report.views.get(View::RawSignal);
+    let others: Vec<&str> = report
+        .views
+        .iter()
+        .filter(|(other, statement)| !statement.has_raw_samples(*other))
+        .map(|(other, _)| other.name())
+        .collect();
     if view != View::RawSignal && raw_signal.is_some_and(|statement| statement.epsilon.is_some()) {
-        html.paragraph(
-            "The raw-signal view covers a base station that stores its raw radio samples; the other views assume that it keeps \
-             only the decoded sums.",
-        );
+        let covering = "The raw-signal view covers a base station that stores its raw radio samples";
+        html.paragraph(&match (others.as_slice(), report.views.iter().count()) {
+            ([], _) => format!("{covering}, and so do the other views."),
+            (without, all) if without.len() + 1 == all => {
+                format!("{covering}; the other views assume that it keeps only the decoded sums.")
+            }
+            ([one], _) => format!("{covering}; the {one} view assumes that it keeps only the decoded sums."),
+            (several, _) => format!(
+                "{covering}; the views {} assume that it keeps only the decoded sums.",
+                several.join(" and ")
+            ),
+        });
     }
 }
 
@@ -374,6 +388,7 @@ mod tests {
             epsilon_above,
             guarantee: epsilon.is_some() && reason.is_none(),
             from_masks: false,
+            covers_raw_samples: false,
             adversary: "a base station".to_owned(),
             reason: reason.map(str::to_owned),
             assumptions: Vec::new(),

@@ -159,18 +159,18 @@ def compare(*runs: PathLike | Run | Sweep, out: PathLike | None = None) -> Compa
         raise ValueError("a run was not kept: give out to floras.run")
     directories = [run.out if isinstance(run, Run | Sweep) else run for run in runs]
     raw = _core.compare([path for path in directories if path is not None], out)
-    plots, above = raw.pop("plots"), raw.pop("epsilon_above")
+    plots = raw.pop("plots")
     return Comparison(
-        runs=tuple(map(_run, raw["runs"], above)),
+        runs=tuple(map(_run, raw["runs"])),
         settings=Frozen({setting["key"]: tuple(setting["values"]) for setting in raw["settings"]}),
         plots=tuple(Path(plot) for plot in plots),
         _raw=raw,
     )
 
 
-def _run(raw: Mapping[str, Any], above: float | None) -> ComparedRun:
+def _run(raw: Mapping[str, Any]) -> ComparedRun:
     finals = raw["final"]
     measured = ("train_loss", "test_loss", "test_accuracy")
     final = None if finals is None else Final(*(Estimate(**finals[key]) for key in measured))
     fields = {key: value for key, value in raw.items() if key not in ("directory", "final")}
-    return ComparedRun(directory=Path(raw["directory"]), final=final, epsilon_above=above, **fields)
+    return ComparedRun(directory=Path(raw["directory"]), final=final, **fields)

@@ -107,6 +107,8 @@ class Statement:
     """No epsilon up to this one is established; ``None`` if `epsilon` is finite."""
     from_masks: bool = field(repr=False)
     """Whether the bound is that of masks."""
+    covers_raw_samples: bool = field(repr=False)
+    """Whether epsilon also holds against a base station that keeps its raw samples, in a view whose usual adversary does not."""
     assumptions: tuple[str, ...] = field(repr=False)
     """Assumptions about the radio and the adversary."""
     details: Frozen[float] = field(repr=False)
@@ -130,10 +132,11 @@ class Statement:
             Its content.
         """
         known = {"epsilon", "guarantee", "adversary", "reason", "epsilon_lower", "epsilon_above"}
-        other = known | {"from_masks", "assumptions", "verdict"}
+        other = known | {"from_masks", "covers_raw_samples", "assumptions", "verdict"}
         return cls(
             view=_core.view_name(view),
             from_masks=raw.get("from_masks", False),
+            covers_raw_samples=raw.get("covers_raw_samples", False),
             assumptions=tuple(raw.get("assumptions", ())),
             details=Frozen({key: value for key, value in raw.items() if key not in other}),
             _raw=raw,

@@ -37,7 +37,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fs::copy(made.join(Benchmark::FILE), root.join(DIRECTORY).join(Benchmark::FILE))
             .with_context(|| format!("{} holds no benchmark", made.display()))?;
     }
-    let made = read()?;
+    let mut made = read()?;
+    // Sentences follow from the numbers. Without a new benchmark they are those of the present code.
+    made.text = floras_paper::benchmark::reading(&made);
+    let path = root.join(DIRECTORY).join(Benchmark::FILE);
+    fs::write(&path, serde_json::to_string(&made)? + "\n")
+        .with_context(|| format!("cannot write {}", path.display()))?;
     for panel in &made.panels {
         let path = root.join(DIRECTORY).join(format!("{}.svg", panel.name));
         fs::write(&path, Plot::of_panel(panel).svg())

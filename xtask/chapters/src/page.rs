@@ -73,7 +73,11 @@ fn claim_row(claim: &Claim) -> String {
         _ => 1,
     };
     let interval = claim.ci95.map_or(String::new(), |half| format!(" ± {half:.digits$}"));
-    let ours = claim.ours.map_or("–".to_owned(), |ours| format!("{ours:.digits$}{interval}"));
+    let ours = claim.ours.map_or("–".to_owned(), |ours| {
+        let rounded = format!("{ours:.digits$}");
+        let is_zero = rounded.parse() == Ok(0.0);
+        format!("{}{interval}", if is_zero { rounded.trim_start_matches('-') } else { &rounded })
+    });
     let verdict = match claim.verdict {
         Verdict::Reproduced | Verdict::Inconclusive => claim.verdict.words().to_owned(),
         Verdict::NotReproduced | Verdict::False => format!("**{}**", claim.verdict.words()),
@@ -108,6 +112,8 @@ fn write_privacy(out: &mut String, rows: &[PrivacyRow]) {
 
 /// A value with the half width of its interval: one decimal, and powers of ten for small positive values.
 fn with_half_width(value: f64, half: f64) -> String {
+    // A small negative number would be printed as -0.0.
+    let value = if value < 0.0 && value > -0.05 { 0.0 } else { value };
     match value {
         value if 0.0 < value && value < 0.01 => format!("{value:.1e} ± {half:.0e}"),
         value => format!("{value:.1} ± {half:.1}"),

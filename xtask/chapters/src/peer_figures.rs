@@ -38,6 +38,9 @@ fn chapter(made: &Reproduction) -> String {
          claim. `{}` computes all of them; version {}, seed {}. `cargo xtask peer-figures` writes this page from \
          [the numbers](../reproduction/peers.json) of that command, and takes every number from them. A test checks that no verdict of a \
          `--quick` run contradicts these.\n\n\
+         GBMA is gradient-based multiple access: clients send gradients as they are, on one channel at the same time. NOMA, non-orthogonal \
+         multiple access, is the general name for devices that send at the same time. With OMA, orthogonal multiple access, they send one \
+         after another.\n\n\
          A claim is a sentence of a paper's abstract, or follows from the authors' published code. Numbers that only a figure of a paper \
          shows are not quoted. Each section lists the choices that had to be made, and what of the paper is not compared.\n\n\
          A claim with an interval has one number per trial. It is **reproduced** if the 95% interval of their mean lies on the side of 0 \

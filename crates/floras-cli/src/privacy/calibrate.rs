@@ -45,7 +45,7 @@ pub(crate) struct Options {
     view: Option<View>,
 
     /// What to find: the minimum number of sequences, the largest clip norm, the maximum number of rounds, the least noise of an
-    /// experiment's scheme, or the masks of an experiment with the least noise in the decoded sum.
+    /// experiment's scheme or, if it has none, of each client, or the masks of an experiment with the least noise in the decoded sum.
     #[arg(long, value_parser = choice::<Find>(), default_value_t)]
     find: Find,
 
@@ -77,9 +77,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(builder) = options.experiment.builder()? {
         let view = options.view(builder.quoted_view());
         let spinner = options.spinner(view);
+        let name = builder.get("name").map_or_else(|| "experiment".to_owned(), |name| name.replace('"', ""));
         let found = calibrate_experiment(&builder, options.epsilon, view, options.find);
         spinner.finish_and_clear();
-        return options.print_experiment(found.map_err(as_option)?);
+        return options.print_experiment(&name, found.map_err(as_option)?);
     }
     let inquiry = options.federation.inquiry()?;
     let goal = options.goal(PrivacySettings::default_view(inquiry.masks.is_some()));
@@ -127,7 +128,7 @@ impl Options {
         }
     }
 
-    fn print_experiment(&self, found: ExperimentCalibration) -> Result<(), Failure> {
+    fn print_experiment(&self, name: &str, found: ExperimentCalibration) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             writeln!(out, "{}", serde_json::to_string(&found)?)?;
@@ -153,7 +154,7 @@ impl Options {
                 writeln!(out)?;
             }
             let rounds = crate::table::count(report.rounds as usize, "round");
-            text::paragraph(&mut out, &format!("{}, {rounds}", report.uplink))?;
+            text::paragraph(&mut out, &format!("{name}: {}, {rounds}", report.uplink))?;
             writeln!(out)?;
             report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
             report::notes(&mut out, &report.notes)?;

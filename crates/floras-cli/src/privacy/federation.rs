@@ -227,6 +227,11 @@ fn option_of(name: &'static str) -> &'static str {
 /// The error of a keyword as the error of its option.
 pub(crate) fn as_option(error: SimError) -> Failure {
     match error {
+        // A key of an experiment file, as in `privacy.clip`, is not the name of an option.
+        SimError::Experiment(
+            ref
+            dotted @ (ExperimentError::Value { ref key, .. } | ExperimentError::Incomplete { ref key, .. }),
+        ) if key.contains('.') => dotted.clone().into(),
         SimError::Experiment(ExperimentError::Value { key, allowed, value }) => {
             Failure::option(format!("--{}", key.replace('_', "-")), allowed, value)
         }

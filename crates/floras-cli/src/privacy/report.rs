@@ -57,7 +57,7 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
         text::paragraph(out, &format!("{}: {reason}", names.join(", ")))?;
     }
     if has_masks(views) {
-        writeln!(out, "Masks have one bound in all views: the adversary may see every symbol.")?;
+        writeln!(out, "The clients' noise has one bound in all views: the adversary sees all symbols.")?;
     }
     writeln!(out, "{}", Verdict::scale())?;
     if has_model {

@@ -23,7 +23,7 @@ const upper = (value, digits = 3) => {
   return number(shown < value ? shown + unit : shown, digits);
 };
 const percent = (value) => (value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %");
-const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, (_, __, at, digits) => (digits.length > 4 ? "\u202f" : ""));
 const power = (value) => {
   const [mantissa, exponent] = value.toExponential().split("e");
   const raised = [...String(Number(exponent))].map((digit) => (digit === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])).join("");
@@ -309,7 +309,8 @@ const showStatus = () => {
 const showPrivacy = () => {
   if (!privacy) return;
   const { epsilon, limit, verdict } = privacy;
-  set("epsilon", epsilon === null ? (privacy.reason ? "no finite ε" : "–") : "ε = " + upper(epsilon));
+  const above = privacy.epsilon_above;
+  set("epsilon", epsilon !== null ? "ε = " + upper(epsilon) : above !== null ? "ε > " + power(above) : privacy.reason ? "no finite ε" : "–");
   const mark = byId("verdict");
   mark.hidden = !verdict;
   mark.textContent = verdict;

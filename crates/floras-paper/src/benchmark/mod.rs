@@ -14,6 +14,7 @@ mod rows;
 mod words;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use floras_sim::benchmark::{Benchmark, Conditions, Point, Row};
 use floras_sim::{Experiment, ExperimentError, Federation, SimError, VERSION, write_atomically};
@@ -22,7 +23,7 @@ use rayon::prelude::*;
 use self::grid::{EPSILON, Grid};
 use self::protect::Protected;
 use self::rows::RunOfRow;
-use crate::reproduce::{RunRecord, Stage, Workbench, enter};
+use crate::reproduce::{RunRecord, Stage, Workbench, check_directory, enter};
 
 pub use self::candidate::Candidate;
 
@@ -33,6 +34,16 @@ const AIRTIME: f64 = 1000.0;
 pub const MAX_POWER: f64 = 1.05;
 /// File name of the stored protections.
 const PROTECTIONS: &str = "benchmark-protections.json";
+
+/// The reading of the results in sentences, from the numbers alone.
+pub fn reading(benchmark: &Benchmark) -> Vec<String> {
+    words::paragraphs(benchmark)
+}
+
+/// Whether a directory holds results of the benchmark `command`. An error if it holds a run, a sweep or the results of another command.
+pub fn is_of(directory: &Path, command: &str) -> Result<bool, SimError> {
+    check_directory(directory, command)
+}
 
 /// Runs all candidates at all points and writes `benchmark.json`. `command` is the command that does so, which a directory belongs to.
 pub fn benchmark(

@@ -20,6 +20,7 @@ mod workbench;
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
 
 use floras_sim::figure::{Figure, Reproduction};
 use floras_sim::{
@@ -110,9 +111,8 @@ pub fn reproduce(targets: &[Target], bench: &Workbench<'_>) -> Result<Reproducti
     Ok(reproduction)
 }
 
-/// Locks the directory for a command until the returned file is dropped; creates the directory if necessary.
-pub(crate) fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
-    let directory = bench.directory;
+/// An error if a directory holds a run, a sweep or the results of another command. `Ok(true)` if it holds results of this one.
+pub(crate) fn check_directory(directory: &Path, command: &str) -> Result<bool, SimError> {
     let occupied = |what: String| SimError::Occupied { directory: directory.to_path_buf(), what };
     if RunDirectory::experiment_file(directory).exists() {
         return Err(occupied("a run".to_owned()));
@@ -120,17 +120,28 @@ pub(crate) fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, Si
     if SweepTable::file(directory).exists() {
         return Err(occupied("a sweep".to_owned()));
     }
-    create_directory(directory)?;
-    let lock = lock_directory(directory)?;
-    let made_by = directory.join("command");
-    match fs::read_to_string(&made_by) {
+    match fs::read_to_string(directory.join(COMMAND)) {
         Ok(other) if other.trim_end() != command => {
             Err(occupied(format!("the results of `{}`", other.trim_end())))
         }
-        Ok(_) => Ok(lock),
-        Err(_) => write_atomically(&made_by, format!("{command}\n").as_bytes()).map(|()| lock),
+        found => Ok(found.is_ok()),
     }
 }
+
+/// Locks the directory for a command until the returned file is dropped; creates the directory if necessary.
+pub(crate) fn enter(bench: &Workbench<'_>, command: &str) -> Result<fs::File, SimError> {
+    let directory = bench.directory;
+    check_directory(directory, command)?;
+    create_directory(directory)?;
+    let lock = lock_directory(directory)?;
+    if !check_directory(directory, command)? {
+        write_atomically(&directory.join(COMMAND), format!("{command}\n").as_bytes())?;
+    }
+    Ok(lock)
+}
+
+/// File name of the command that made a directory.
+const COMMAND: &str = "command";
 
 /// Explanation of the 95% intervals.
 const INTERVALS: &str = "Bands and intervals are 95% over the trials (Student's distribution). All curves share their channels, their batches \

@@ -36,6 +36,10 @@ pub struct Statement {
     /// own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_masks: bool,
+    /// Whether `ε` also holds against a base station that keeps its raw samples, in a view whose usual adversary does not have
+    /// them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub covers_raw_samples: bool,
     /// Description of the adversary.
     pub adversary: String,
     /// The reason why there is no `ε`, or why it is not a guarantee.
@@ -62,6 +66,7 @@ impl Statement {
             epsilon_above,
             guarantee: bounds.is_some() && reason.is_none(),
             from_masks: false,
+            covers_raw_samples: false,
             adversary: view.adversary().to_owned(),
             reason,
             assumptions: Vec::new(),
@@ -76,6 +81,11 @@ impl Statement {
             self.reason.as_ref() == Some(&PrivacyError::EpsilonOutOfReach { most: above }.to_string())
         };
         self.guarantee || (self.epsilon.is_none() && self.epsilon_above.is_some_and(is_out_of_reach))
+    }
+
+    /// Whether the adversary of the statement, which is of this view, has the raw samples of the base station.
+    pub fn has_raw_samples(&self, view: View) -> bool {
+        view == View::RawSignal || self.covers_raw_samples || self.from_masks
     }
 
     /// How much the statement guarantees.
@@ -177,11 +187,12 @@ impl Views {
         ))
     }
 
-    /// One line of explanation per view whose lower bound is more than 1% below its `ε` after some rounds.
+    /// One line of explanation per guarantee whose lower bound is more than 1% below its `ε` after some rounds. An estimate of `ε`
+    /// bounds nothing, and has no such line.
     pub fn why_bounds_differ(&self, sampling: Sampling, rounds: u64) -> Vec<String> {
         let line = |(view, statement): (View, &Statement)| {
             let (upper, lower) = (statement.epsilon?, statement.epsilon_lower?);
-            if lower >= (1.0 - GAP) * upper {
+            if !statement.guarantee || lower >= (1.0 - GAP) * upper {
                 return None;
             }
             let truth = if lower > 0.0 {

@@ -72,6 +72,7 @@ fn rounding(panel: &Panel) -> Rounding {
     match panel.name.as_str() {
         "epsilon" | "delta" | "sweep-epsilon" => Rounding::Up,
         "trade-off" => Rounding::Down,
+        _ if panel.y.label.starts_with('ε') => Rounding::Up,
         _ => Rounding::Nearest,
     }
 }
@@ -213,7 +214,7 @@ mod tests {
             name: name.to_owned(),
             title: "ε".to_owned(),
             x: axis("rounds"),
-            y: axis("ε of a client"),
+            y: axis(if name == "loss" { "loss" } else { "ε of a client" }),
             curves: curves.iter().enumerate().map(curve).collect(),
         }
     }
@@ -235,7 +236,10 @@ mod tests {
             let drawn = panel::draw(&panel, Marks::default(), panel::INLINE);
             numbers(&panel, &[], &drawn)["curves"][0]["y"][1].clone()
         };
-        assert_eq!(["epsilon", "trade-off", "loss"].map(shown), [json!(2.346), json!(2.345), json!(2.3456)]);
+        assert_eq!(
+            ["epsilon", "trade-off", "benchmark", "loss"].map(shown),
+            [2.346, 2.345, 2.346, 2.3456].map(|value| json!(value))
+        );
         assert_eq!(Rounding::Up.apply(9.9991), 10.0);
         assert_eq!(Rounding::Up.apply(2e-7), 2e-7);
     }

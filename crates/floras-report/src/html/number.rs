@@ -1,6 +1,7 @@
 //! Numbers as text for pages.
 
 use floras_core::Rounding;
+use floras_sim::inquiry::NO_FINITE;
 pub(crate) use floras_sim::number::{count, estimate, grouped, percentage, share, signed, with_uncertainty};
 
 use crate::plot::scale::number_text;
@@ -29,12 +30,12 @@ fn bounded(epsilon: f64, rounding: Rounding) -> String {
     }
 }
 
-/// An upper bound on `ε`: a number, `> 10⁵` if none up to that value is established, or `none`.
+/// An upper bound on `ε`: a number, `> 10⁵` if none up to that value is established, or `no finite ε`.
 pub(crate) fn bound(upper: Option<f64>, above: Option<f64>) -> String {
     match (upper, above) {
         (Some(upper), _) => epsilon(upper),
         (None, Some(above)) => format!("> {}", number_text(above)),
-        (None, None) => "none".to_owned(),
+        (None, None) => NO_FINITE.to_owned(),
     }
 }
 
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let bounds = [(Some(0.48462), None), (None, Some(1e5)), (None, None)];
-        assert_eq!(bounds.map(|(upper, above)| bound(upper, above)), ["0.485", "> 10⁵", "none"]);
+        assert_eq!(bounds.map(|(upper, above)| bound(upper, above)), ["0.485", "> 10⁵", "no finite ε"]);
         assert_eq!([0.5, 2.345e-5].map(short), ["0.5000", "2.345·10⁻⁵"]);
     }
 }

@@ -80,7 +80,7 @@ impl Scale {
         if self.logarithmic { self.log_ticks(about) } else { self.linear_ticks(about) }
     }
 
-    /// Round values and both ends of the axis, if those are short numbers. Ticks too close to an end are removed.
+    /// Round values and both ends of the axis, if those are short numbers, on a logarithmic axis with at most three digits. Ticks too close to an end are removed.
     pub(crate) fn ticks_with_ends(&self, about: usize) -> Vec<f64> {
         let is_short = |value: &f64| {
             let text = decimal(*value);
@@ -88,7 +88,10 @@ impl Scale {
                 .replace('−', "-")
                 .parse::<f64>()
                 .is_ok_and(|read| (read - value).abs() <= 1e-9 * value.abs());
-            is_exact && text.chars().count() <= 5
+            // On a logarithmic axis, an end such as 49440 is no round number among powers of ten.
+            let digits = text.trim_start_matches(['0', '.']).trim_end_matches('0');
+            let is_round = !self.logarithmic || digits.chars().count() <= 3;
+            is_exact && is_round && text.chars().count() <= 5
         };
         let mut ticks = self.ticks(about);
         for end in [self.low, self.high].into_iter().filter(is_short) {

@@ -281,7 +281,7 @@ fn privacy_section(
         privacy::in_words(section, report, view);
         privacy::table(section, &report.views, &report.notes, view);
         section.paragraph(&format!(
-            "All statements protect {} (level: {}), at δ = {}, after {} of one trial. The strongest adversary is first. The run's \
+            "All statements protect {} (level: {}), at δ = {}, after {} of one trial. The run's \
              metrics.jsonl is not private: its values are computed from the clients' data.",
             if privacy::is_item_level(report) { "one sample of one client" } else { "all data of one client" },
             report.level,

@@ -15,7 +15,7 @@ use floras_core::{Level, View};
 use floras_phy::{EffectiveChannel, Uplink};
 use floras_privacy::ledger::{self, Worst};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{Account, MaskBound, PrivacyError, Sampling, Views};
+use floras_privacy::{Account, MaskBound, PrivacyError, Sampling, Statement, Views};
 
 pub use context::AccountContext;
 pub(crate) use context::Scope;
@@ -203,18 +203,25 @@ fn with_known_participants(settings: &Settings) -> Settings {
     settings
 }
 
+/// Sets the scheme's own adversary of a view. The adversary of masks is the same under every scheme.
+pub(crate) fn describe_adversary(statement: &mut Statement, settings: &Settings, view: View) {
+    let scheme = &settings.uplink.scheme;
+    if statement.from_masks {
+        return;
+    }
+    if let Some(adversary) = scheme.adversary(view) {
+        statement.adversary = adversary.to_owned();
+    }
+    statement.covers_raw_samples = view != View::RawSignal && scheme.has_raw_samples(view);
+}
+
 /// The statements about a number of rounds, each with the scheme's description of the adversary and the assumptions about dropouts
 /// and weights.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
     for view in View::ALL {
-        if let (Some(statement), Some(adversary)) =
-            (views.get_mut(view), settings.uplink.scheme.adversary(view))
-            && !statement.from_masks
-        {
-            statement.adversary = adversary.to_owned();
-        }
         if let Some(statement) = views.get_mut(view) {
+            describe_adversary(statement, settings, view);
             let assumptions = [notes::dropout_assumption(settings), notes::weights_assumption(settings)];
             statement.assumptions.extend(assumptions.into_iter().flatten().map(str::to_owned));
         }

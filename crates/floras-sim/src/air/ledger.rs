@@ -27,6 +27,7 @@ use toml::Table;
 
 use super::accounts::{Kind, accounts};
 use super::{AirInterface, Cohort, RoundSpec, noise, wrong};
+use crate::accounting::describe_adversary;
 use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::record::{JsonLines, LedgerEntry, RawLine, sync_directory, take_lock};
@@ -170,9 +171,8 @@ impl AirLedger {
         if let Some(statement) = &mut statement {
             self.air.release.complete(view, statement, self.unfit);
         }
-        let adversary = self.air.settings.uplink.scheme.adversary(view);
-        if let (Some(statement), Some(adversary)) = (&mut statement, adversary) {
-            statement.adversary = adversary.to_owned();
+        if let Some(statement) = &mut statement {
+            describe_adversary(statement, &self.air.settings, view);
         }
         Ok(statement)
     }

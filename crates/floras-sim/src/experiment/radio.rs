@@ -188,8 +188,9 @@ impl Radio {
         let departures = self.departures();
         match self.snr_db.is_finite() {
             true => {
+                let place = if self.antennas > 1 { " at each antenna" } else { "" };
                 format!(
-                    "The channel {fading}{departures}, with a signal-to-noise ratio of {} dB.",
+                    "The channel {fading}{departures}, with a signal-to-noise ratio of {} dB{place}.",
                     self.snr_db
                 )
             }

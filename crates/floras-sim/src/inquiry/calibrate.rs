@@ -40,7 +40,7 @@ pub enum Find {
     Clip,
     /// The maximum number of rounds.
     Rounds,
-    /// The least noise, for schemes that add noise themselves.
+    /// The least noise of an experiment: that of its scheme, or of each client if the scheme has none of its own.
     Noise,
     /// The masks with the least noise in the decoded sum of an experiment.
     Masks,

@@ -19,6 +19,11 @@ const MAX_ROUNDS: f64 = 1e6;
 /// Relative tolerance of a searched number.
 const TOLERANCE: f64 = 1e-4;
 
+/// The noise of each client, which schemes without noise of their own can have.
+const LOCAL_NOISE: &str = "masks.noise_std";
+/// Maximum noise of a search; the minimum is its reciprocal.
+const MAX_NOISE: f64 = 1e12;
+
 /// The account of an experiment.
 pub struct ExperimentAccount {
     experiment: Experiment,
@@ -248,9 +253,8 @@ pub fn calibrate_experiment(
         Find::Clip => Search { key: "privacy.clip".to_owned(), from: 1e12, to: 1e-12, whole: false },
         Find::Sequences => {
             if scheme.sequences().is_none() {
-                let others =
-                    if scheme.noise_key().is_some() { "rounds, noise or masks" } else { "rounds or masks" };
-                let allowed = format!("clip, {others} (scheme {} has no sequences)", scheme.name());
+                let allowed = others(builder, &base, view, find)?;
+                let allowed = format!("{allowed} (scheme {} has no sequences)", scheme.name());
                 return Err(wrong("find", &allowed, find));
             }
             let key = "uplink.sequences".to_owned();
@@ -260,14 +264,18 @@ pub fn calibrate_experiment(
             Search { key, from, to, whole: true }
         }
         Find::Noise | Find::Masks => {
-            let Some(NoiseKey { key, range, .. }) = scheme.noise_key() else {
-                let has_sequences = scheme.sequences().is_some();
-                let others = if has_sequences { "rounds, sequences or masks" } else { "rounds or masks" };
-                let allowed = format!("clip, {others} (scheme {} has no noise of its own)", scheme.name());
+            let has_masks = settings.masks.is_some_and(|masks| masks.mask_std() > 0.0);
+            if scheme.noise_key().is_none() && has_masks {
+                let allowed = others(builder, &base, view, find)?;
+                let allowed = format!("{allowed} (masks are found together with their noise)");
                 return Err(wrong("find", &allowed, find));
+            }
+            let (key, range) = match scheme.noise_key() {
+                Some(NoiseKey { key, range, .. }) => (format!("uplink.{key}"), range),
+                None => (LOCAL_NOISE.to_owned(), MAX_NOISE.recip()..=MAX_NOISE),
             };
-            let (from, to) = (range.start().max(1e-12), range.end().min(1e12));
-            Search { key: format!("uplink.{key}"), from, to, whole: false }
+            let (from, to) = (range.start().max(MAX_NOISE.recip()), range.end().min(MAX_NOISE));
+            Search { key, from, to, whole: false }
         }
     };
     // The searched key changes neither the clients' data nor their training.
@@ -311,6 +319,12 @@ pub fn calibrate_experiment(
         match base()?.report()?.views.get(view) {
             None => reason.push_str(": the view is not applicable to this scheme"),
             Some(Statement { epsilon: None, reason: Some(why), .. }) => reason.push_str(&format!(": {why}")),
+            Some(_)
+                if find == Find::Clip
+                    && at(search.from)?.epsilon(view)? == at(search.to)?.epsilon(view)? =>
+            {
+                reason.push_str(": ε does not depend on it");
+            }
             Some(_) => {}
         }
         return Ok(ExperimentCalibration { reason: Some(reason), ..calibration });
@@ -327,6 +341,44 @@ pub fn calibrate_experiment(
     calibration.report =
         Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes });
     Ok(calibration)
+}
+
+/// What can be found for an experiment instead of what was asked for, in words.
+pub(super) fn others(
+    builder: &ExperimentBuilder,
+    experiment: &Experiment,
+    view: View,
+    asked: Find,
+) -> Result<String, SimError> {
+    let settings = experiment.settings();
+    let with_masks = |mask_std: f64| -> Result<bool, SimError> {
+        let masked = builder.clone().set_to("masks.mask_std", mask_std)?.set_to(LOCAL_NOISE, 1.0)?;
+        Ok(masked.build().is_ok())
+    };
+    let at_clip = |clip: f64| -> Result<Option<f64>, SimError> {
+        ExperimentAccount::new(&builder.clone().set_to("privacy.clip", clip)?.build()?)?.epsilon(view)
+    };
+    let mut finds = Vec::new();
+    if let Some(clip) = settings.privacy.clip
+        && at_clip(clip)? != at_clip(clip / 2.0)?
+    {
+        finds.push(Find::Clip);
+    }
+    finds.push(Find::Rounds);
+    if settings.uplink.scheme.sequences().is_some() {
+        finds.push(Find::Sequences);
+    }
+    if settings.uplink.scheme.noise_key().is_some() || with_masks(0.0)? {
+        finds.push(Find::Noise);
+    }
+    if with_masks(1.0)? {
+        finds.push(Find::Masks);
+    }
+    let names: Vec<&str> = finds.into_iter().filter(|find| *find != asked).map(|find| find.name()).collect();
+    Ok(match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => names.concat(),
+    })
 }
 
 /// The found experiment with a budget that lets it do all of its rounds, and its fragment: a lower `privacy.budget` becomes the `ε`

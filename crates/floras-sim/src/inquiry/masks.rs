@@ -14,8 +14,8 @@ use floras_phy::{EffectiveChannel, Round, Uplink};
 use floras_privacy::calibrate::{gaussian_mu, quietest_masks};
 use serde::Serialize;
 
-use super::experiment::{ExperimentAccount, ExperimentCalibration, ExperimentViews, with_budget};
-use super::wrong;
+use super::experiment::{ExperimentAccount, ExperimentCalibration, ExperimentViews, others, with_budget};
+use super::{Find, wrong};
 use crate::accounting::{Protected, Scope};
 use crate::error::SimError;
 use crate::experiment::{ExperimentBuilder, ExperimentError, Settings};
@@ -64,7 +64,17 @@ pub(super) fn calibrate(
         changed.set_to("masks.noise_std", masks.noise_std())?.set_to("masks.colluding", masks.colluding())
     };
     // The validation of the section rejects settings that masks do not support.
-    with(Masks::new(1.0, 1.0, colluding)?)?.build()?;
+    if let Err(error) = with(Masks::new(1.0, 1.0, colluding)?)?.build() {
+        return Err(match error {
+            ExperimentError::Value { key, .. } if key == "masks.mask_std" => {
+                let scheme = settings.uplink.scheme.name();
+                let found = others(&base, &base.build()?, settings.privacy.view, Find::Masks)?;
+                let allowed = format!("{found} (scheme {scheme} refuses masks that cancel)");
+                wrong("find", &allowed, Find::Masks)
+            }
+            other => other.into(),
+        });
+    }
     let (protected, scope) = (protected(&settings)?, scope(&settings)?);
     let mu = gaussian_mu(
         epsilon,

@@ -18,7 +18,8 @@ impl AccountReport {
         match self.views.get(view) {
             None => sentences.push(format!("The {view} view needs the length of the sequences and the SNR.")),
             Some(statement) => {
-                sentences.extend(about(view, statement, delta, &neighbours(unit, self.setting.neighbours)));
+                let neighbours = neighbours(unit, self.setting.neighbours);
+                sentences.extend(about(view, statement, true, delta, &neighbours));
             }
         }
         let is_sampled = self.setting.sampling() != Sampling::Everyone;
@@ -50,7 +51,8 @@ impl ExperimentAccount {
             None => sentences.push(format!("The {view} view is not applicable to this scheme.")),
             Some(statement) => {
                 let neighbours = neighbours(self.unit(), Neighbours::ReplaceOne);
-                sentences.extend(about(view, statement, report.delta, &neighbours));
+                let has_raw_signal = report.views.get(View::RawSignal).is_some();
+                sentences.extend(about(view, statement, has_raw_signal, report.delta, &neighbours));
             }
         }
         sentences.push(citations(view, is_floras, clients < total));
@@ -58,8 +60,22 @@ impl ExperimentAccount {
     }
 }
 
-fn about(view: View, statement: &Statement, delta: f64, neighbours: &str) -> Vec<String> {
+/// Sentences about the statement of a view. `has_raw_signal`: whether the scheme has a raw-signal view.
+fn about(
+    view: View,
+    statement: &Statement,
+    has_raw_signal: bool,
+    delta: f64,
+    neighbours: &str,
+) -> Vec<String> {
     let Some(epsilon) = statement.epsilon else {
+        if let Some(above) = statement.epsilon_above {
+            return vec![format!(
+                "Against {} (the {view} view), no ε up to {above:e} is established at δ = {delta:e}, which is no protection in \
+                 practice.",
+                statement.adversary
+            )];
+        }
         let reason = statement.reason.as_deref().unwrap_or("the noise is too weak");
         return vec![format!(
             "There is no finite ε at δ = {delta:e} against {} (the {view} view): {reason}.",
@@ -84,10 +100,10 @@ fn about(view: View, statement: &Statement, delta: f64, neighbours: &str) -> Vec
     if !statement.assumptions.is_empty() {
         sentences.push(format!("The bound assumes that {}.", statement.assumptions.join("; ")));
     }
-    let beyond = match view {
-        View::RawSignal => String::new(),
-        _ if statement.from_masks => String::new(),
-        _ => ", nor a base station that keeps its raw samples (the raw-signal view)".to_owned(),
+    let beyond = match has_raw_signal {
+        _ if statement.has_raw_samples(view) => "",
+        true => ", nor a base station that keeps its raw samples (the raw-signal view)",
+        false => ", nor a base station that keeps what it receives",
     };
     sentences.push(format!("{NOT_COVERED}{beyond}."));
     sentences

@@ -29,7 +29,7 @@ const ITERATIONS: RangeInclusive<u32> = 1..=Amp::MAX_ITERATIONS;
 pub struct ADsgdScheme {
     /// `s/d`: channel uses per parameter, from 0.001 to 1.
     pub uses_per_parameter: f64,
-    /// `k/s`: values that a client sends, per channel use, from 0.001 to 1.
+    /// `q/s`: values that a client sends, per channel use, from 0.001 to 1.
     pub kept: f64,
     /// The maximum number of iterations of the recovery, from 1 to 100,000.
     pub iterations: u32,
@@ -130,10 +130,14 @@ impl Scheme for ADsgdScheme {
         }
     }
 
+    fn has_raw_samples(&self, view: View) -> bool {
+        matches!(view, View::AnyChannel | View::RawSignal)
+    }
+
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {
         vec![
             ("channel uses per parameter, s/d", self.uses_per_parameter.to_string()),
-            ("values per channel use, k/s", self.kept.to_string()),
+            ("values per channel use, q/s", self.kept.to_string()),
             ("iterations", self.iterations.to_string()),
             ("admission", self.admission.label()),
         ]

@@ -23,6 +23,7 @@ use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
+use crate::number::compact;
 
 const NOISE_RATIO: RangeInclusive<f64> = 1e-12..=1e12;
 
@@ -149,7 +150,15 @@ impl Scheme for ArtificialNoiseScheme {
     }
 
     fn summary(&self, _: u32) -> String {
-        format!("{} ({}) with {} times the power of the update", Self::NAME, self.split, self.noise_ratio)
+        match self.noise_ratio {
+            1.0 => format!("{} ({}) with the power of the update", Self::NAME, self.split),
+            ratio => format!(
+                "{} ({}) with {} times the power of the update",
+                Self::NAME,
+                self.split,
+                compact(ratio)
+            ),
+        }
     }
 
     fn description(&self, _: &Radio, _: u32) -> String {
@@ -178,6 +187,10 @@ impl Scheme for ArtificialNoiseScheme {
             ),
             View::Published | View::Actual => None,
         }
+    }
+
+    fn has_raw_samples(&self, view: View) -> bool {
+        matches!(view, View::AnyChannel | View::RawSignal)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

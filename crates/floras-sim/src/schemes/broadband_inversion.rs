@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, receiver_noise_adversary,
-    require_equal_channels, require_one_antenna,
+    receiver_noise_has_raw_samples, require_equal_channels, require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -126,6 +126,10 @@ impl Scheme for BroadbandInversionScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         receiver_noise_adversary(view)
+    }
+
+    fn has_raw_samples(&self, view: View) -> bool {
+        receiver_noise_has_raw_samples(view)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

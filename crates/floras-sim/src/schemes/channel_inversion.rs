@@ -151,6 +151,10 @@ impl Scheme for ChannelInversionScheme {
             )
     }
 
+    fn has_raw_samples(&self, view: View) -> bool {
+        view == View::RawSignal || self.adversary(view).is_some()
+    }
+
     fn noise_key(&self) -> Option<NoiseKey> {
         Some(NoiseKey { key: "artificial_noise_std", range: ARTIFICIAL_NOISE, trust: Trust::Clients })
     }

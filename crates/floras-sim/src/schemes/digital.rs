@@ -148,6 +148,7 @@ impl Scheme for DigitalScheme {
     fn summary(&self, _: u32) -> String {
         let numbers = match self.levels {
             0 => "numbers of 32 bits".to_owned(),
+            1 => "1 level".to_owned(),
             levels => format!("{levels} levels"),
         };
         format!("{} with {numbers} at {}", Self::NAME, self.rate_in_words())
@@ -156,6 +157,7 @@ impl Scheme for DigitalScheme {
     fn description(&self, _: &Radio, _: u32) -> String {
         let numbers = match self.levels {
             0 => "as numbers of 32 bits".to_owned(),
+            1 => "quantised with 1 level".to_owned(),
             levels => format!("quantised with {levels} levels"),
         };
         let noise = match self.central_noise_std {
@@ -209,7 +211,7 @@ impl Scheme for DigitalScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         (self.central_noise_std > 0.0 && matches!(view, View::Actual | View::AnyChannel)).then_some(
-            "everyone who sees the noisy sum; the base station that decodes the updates and adds the noise is trusted",
+            "everyone who sees the noisy sum, but not the trusted base station that decodes the updates and adds the noise",
         )
     }
 

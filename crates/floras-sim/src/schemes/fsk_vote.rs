@@ -113,10 +113,13 @@ impl Scheme for FskVoteScheme {
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         let refused = |key: &str, reason: &str| Err(ExperimentError::refused(key, reason));
         if radio.antennas != 1 {
-            return refused("uplink.antennas", "this scheme receives with 1 antenna");
+            return refused("uplink.antennas", "this scheme receives with 1 antenna: give 1");
         }
         if radio.fading != ChannelSource::Fading(Fading::Rayleigh) {
-            return refused("uplink.fading", "the votes of this scheme are those of Rayleigh channels");
+            return refused(
+                "uplink.fading",
+                "the votes of this scheme are those of Rayleigh channels: give \"rayleigh\"",
+            );
         }
         if radio.ages() || radio.coherence.is_some() {
             let key = if radio.coherence.is_some() { "uplink.coherence" } else { "uplink.ageing" };
@@ -126,7 +129,10 @@ impl Scheme for FskVoteScheme {
             );
         }
         if radio.channel_error > 0.0 {
-            return refused("uplink.channel_error", "clients of this scheme do not estimate their channels");
+            return refused(
+                "uplink.channel_error",
+                "clients of this scheme do not estimate their channels: give 0",
+            );
         }
         if radio.is_unequal() {
             return refused(

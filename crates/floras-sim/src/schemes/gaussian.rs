@@ -76,7 +76,7 @@ impl Scheme for GaussianScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         matches!(view, View::Actual | View::AnyChannel)
-            .then_some("everyone who sees the noisy sum; the server that adds the noise is trusted")
+            .then_some("everyone who sees the noisy sum, but not the trusted server that adds the noise")
     }
 
     fn noise_key(&self) -> Option<NoiseKey> {

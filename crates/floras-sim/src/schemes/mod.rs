@@ -131,6 +131,11 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether the adversary of a view has the raw samples of the base station.
+    fn has_raw_samples(&self, view: View) -> bool {
+        view == View::RawSignal
+    }
+
     /// The scheme's own settings as names and values, for tables.
     fn details(&self, _per_round: u32) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -198,6 +203,11 @@ fn receiver_noise_adversary(view: View) -> Option<&'static str> {
         ),
         _ => None,
     }
+}
+
+/// Whether the adversary of a view has raw samples, where the receiver's noise protects clients.
+fn receiver_noise_has_raw_samples(view: View) -> bool {
+    matches!(view, View::AnyChannel | View::RawSignal)
 }
 
 /// Why there is no bound for every channel if clients do not know theirs exactly.

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
-use super::{BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, receiver_noise_adversary};
+use super::{
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, receiver_noise_adversary,
+    receiver_noise_has_raw_samples,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -118,6 +121,10 @@ impl Scheme for OneBitScheme {
             View::Actual => Some("everyone who sees the votes"),
             _ => receiver_noise_adversary(view),
         }
+    }
+
+    fn has_raw_samples(&self, view: View) -> bool {
+        receiver_noise_has_raw_samples(view)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BY_RECEIVER_NOISE, ChannelKnowledge, NOT_KNOWN, NoiseKey, Scheme, SchemeFile, Trust,
-    receiver_noise_adversary, require_one_antenna,
+    receiver_noise_adversary, receiver_noise_has_raw_samples, require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
+use crate::number::compact;
 
 const MIN_NOISE: RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -106,7 +107,7 @@ impl Scheme for PowerControlScheme {
     }
 
     fn summary(&self, _: u32) -> String {
-        format!("{} ({}) with noise of at least {}", Self::NAME, self.policy, self.min_noise_std)
+        format!("{} ({}) with noise of at least {}", Self::NAME, self.policy, compact(self.min_noise_std))
     }
 
     fn description(&self, _: &Radio, _: u32) -> String {
@@ -133,6 +134,10 @@ impl Scheme for PowerControlScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         receiver_noise_adversary(view)
+    }
+
+    fn has_raw_samples(&self, view: View) -> bool {
+        receiver_noise_has_raw_samples(view)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {
