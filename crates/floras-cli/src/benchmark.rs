@@ -31,7 +31,7 @@ Examples:
 
 The directory has report.html with tables and plots, benchmark.json with all numbers, and a run
 directory for every result under runs/. The same command resumes an interrupted benchmark. All
-schemes at all points take hours.")]
+schemes at all points take tens of minutes on two cores.")]
 pub(crate) struct Options {
     /// Names of schemes in the benchmark, or experiment files; all schemes of the benchmark if absent.
     #[arg(value_name = "NAME|FILE")]
