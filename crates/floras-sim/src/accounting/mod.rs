@@ -27,6 +27,7 @@ pub use report::{PrivacyReport, Spent};
 use crate::error::SimError;
 use crate::experiment::Settings;
 use crate::plotted;
+use crate::schemes::{adversary_under, is_selection_secret};
 
 /// Why an uplink on its own has no statement about symbols of unit power.
 const UNKNOWN_POWER: &str =
@@ -207,12 +208,14 @@ fn with_known_participants(settings: &Settings) -> Settings {
 /// and weights.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
+    let clients = with_known_participants(settings).clients;
+    let is_secret = is_selection_secret(clients.per_round, clients.total, account.sampling());
     for view in View::ALL {
         if let (Some(statement), Some(adversary)) =
             (views.get_mut(view), settings.uplink.scheme.adversary(view))
             && !statement.from_masks
         {
-            statement.adversary = adversary.to_owned();
+            statement.adversary = adversary_under(view, adversary, is_secret);
         }
         if let Some(statement) = views.get_mut(view) {
             let assumptions = [notes::dropout_assumption(settings), notes::weights_assumption(settings)];

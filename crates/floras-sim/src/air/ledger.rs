@@ -21,7 +21,7 @@ use floras_core::View;
 use floras_phy::EffectiveChannel;
 use floras_privacy::ledger::{Ledger, Worst};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{MAX_EPSILON, Statement, largest_integer};
+use floras_privacy::{Account, MAX_EPSILON, Statement, largest_integer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -30,6 +30,7 @@ use super::{AirInterface, Cohort, RoundSpec, noise, wrong};
 use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::record::{JsonLines, LedgerEntry, RawLine, sync_directory, take_lock};
+use crate::schemes::{adversary_under, is_selection_secret};
 
 /// The privacy loss of the rounds of an [`AirInterface`].
 #[derive(Debug)]
@@ -171,8 +172,15 @@ impl AirLedger {
             self.air.release.complete(view, statement, self.unfit);
         }
         let adversary = self.air.settings.uplink.scheme.adversary(view);
-        if let (Some(statement), Some(adversary)) = (&mut statement, adversary) {
-            statement.adversary = adversary.to_owned();
+        let cohorts = self.kinds.keys().zip(accounts(&kinds, view));
+        let is_secret = |(cohort, (account, _)): (&Cohort, (&Account, u64))| {
+            is_selection_secret(cohort.selected, cohort.among, account.sampling())
+        };
+        let is_secret = cohorts.into_iter().any(is_secret);
+        if let (Some(statement), Some(adversary)) = (&mut statement, adversary)
+            && !statement.from_masks
+        {
+            statement.adversary = adversary_under(view, adversary, is_secret);
         }
         Ok(statement)
     }
