@@ -139,11 +139,10 @@ fn caveats(benchmark: &Benchmark) -> String {
                     updates too, ε is smaller than asked for. Zeros of an update count as positive votes in `one-bit`, which matters if \
                     clients hold few samples; `d-dsgd` sends nothing if a client's share of the channel uses has no room for one value. Each scheme is compared as an uplink alone, \
                     without its paper's data, models and optimisers. An update of `digital-masked` that is lost leaves its masks in the sum. \
-                    Raw-signal numbers of `channel-inversion`, `broadband-inversion`, `power-control`, `one-bit`, `a-dsgd`, \
+                    Without masks or local noise, raw-signal numbers of `channel-inversion`, `broadband-inversion`, `power-control`, `one-bit`, `a-dsgd`, \
                     `cotaf`, `artificial-noise`, `phase-corrected` and `fsk-vote`, and any-channel numbers of the first six, \
                     assume that the base station, and anyone it works with, receives with one antenna, the one at which clients \
-                    are aligned. With a second antenna they do not hold. Masks, the local noise of each client, `floras` and \
-                    `blind` do not need this assumption."
+                    are aligned. With a second antenna they do not hold. Those of `floras` and `blind` do not assume it."
         .to_owned();
     if diverged > 0 {
         text.push_str(&format!(" {diverged} trials diverged; they count as guessing."));
