@@ -1,11 +1,12 @@
 //! `floras run`: train a model over the simulated air.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floras_core::{Choice, RoundSet};
+use floras_core::{Choice, RoundSet, View};
 use floras_sim::inquiry::NO_FINITE;
 use floras_sim::{
     Cost, Entry, Experiment, ExperimentBuilder, Finals, Outcome, PRESETS, PreparedRun, PrivacyReport,
@@ -130,7 +131,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let outcome = outcome?;
     let writing = training.completed();
     let page = report::at_the_end(&directory, "the report", outcome.rounds_done > 0);
-    options.report(&directory, &outcome, page.as_deref())?;
+    let adversaries = experiment.settings().uplink.scheme.adversaries();
+    options.report(&directory, &outcome, page.as_deref(), &adversaries)?;
     writing.written();
     watch::finish(live);
     Ok(())
@@ -192,7 +194,13 @@ impl Options {
         }
     }
 
-    fn report(&self, directory: &Path, outcome: &Outcome, page: Option<&Path>) -> Result<(), Failure> {
+    fn report(
+        &self,
+        directory: &Path,
+        outcome: &Outcome,
+        page: Option<&Path>,
+        adversaries: &BTreeMap<View, &'static str>,
+    ) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         if self.json {
             let summary = &outcome.summary;
@@ -212,7 +220,7 @@ impl Options {
             writeln!(out, "{}", serde_json::to_string(&report)?)?;
         } else {
             table::results(&mut out, outcome)?;
-            table::privacy(&mut out, &outcome.summary.privacy)?;
+            table::privacy(&mut out, &outcome.summary.privacy, adversaries)?;
             match page {
                 Some(page) => writeln!(out, "report          {}", page.display())?,
                 None => writeln!(out, "run directory   {}", directory.display())?,

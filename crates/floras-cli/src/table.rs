@@ -1,8 +1,9 @@
 //! The description and the results of a run, and tables in columns.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use floras_core::{Choice, Dropout, Level};
+use floras_core::{Choice, Dropout, Level, View};
 use floras_sim::number::{estimate, percentage};
 use floras_sim::{Federation, Outcome, PrivacyReport};
 
@@ -73,7 +74,11 @@ pub(crate) fn results(out: &mut impl Write, outcome: &Outcome) -> io::Result<()>
 }
 
 /// Prints the privacy table of a run.
-pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Result<()> {
+pub(crate) fn privacy(
+    out: &mut impl Write,
+    report: &PrivacyReport,
+    adversaries: &BTreeMap<View, &'static str>,
+) -> io::Result<()> {
     let rounds = count(report.rounds as usize, "round");
     let unit = if report.level == Level::Item.name() { "one item" } else { "a client" };
     let notes = match report.notes.len() {
@@ -81,7 +86,7 @@ pub(crate) fn privacy(out: &mut impl Write, report: &PrivacyReport) -> io::Resul
         several => format!(" ({} in the report)", count(several, "note")),
     };
     writeln!(out, "\nprivacy of {unit} after {rounds}, delta = {:e}{notes}", report.delta)?;
-    print_views(out, &report.views, NOT_APPLICABLE)
+    print_views(out, &report.views, adversaries, NOT_APPLICABLE)
 }
 
 /// Width of [`columns`].

@@ -154,6 +154,15 @@ pub(crate) fn require_positive(name: &'static str, value: f64) -> Result<(), Pri
     require((1e-30..=1e30).contains(&value), name, "between 1e-30 and 1e30", value)
 }
 
+/// Maximum number of curves that are composed: rounds times the parts of a round.
+pub(crate) const MAX_COMPOSED: u64 = 1_000_000_000_000;
+
+/// Checks the number of composed curves.
+pub(crate) fn require_composed(count: u64) -> Result<(), PrivacyError> {
+    let allowed = "between 1 and 1e12";
+    require((1..=MAX_COMPOSED).contains(&count), "rounds times the parts of a round", allowed, count as f64)
+}
+
 /// Checks the number of rounds; every allowed value is exact as `f64`.
 pub(crate) fn require_rounds(rounds: u64) -> Result<(), PrivacyError> {
     require((1..=1_000_000_000).contains(&rounds), "rounds", "between 1 and 1e9", rounds as f64)

@@ -160,6 +160,7 @@ impl<'a> Mixed<'a> {
     pub fn new(parts: &[(&'a Account, u64)]) -> Result<Self, PrivacyError> {
         crate::engine::compose::common_directions(
             parts.iter().map(|(account, rounds)| (account.sampling(), *rounds)),
+            require_rounds,
         )?;
         let [(first, _), others @ ..] = parts else { return Err(PrivacyError::NoRounds) };
         let delta = first.delta();
@@ -200,7 +201,7 @@ impl<'a> Mixed<'a> {
     pub fn delta_at(&self, view: View, epsilon: f64) -> Result<Option<f64>, PrivacyError> {
         require_epsilon(epsilon)?;
         let Some(Ok(curves)) = self.curves(view) else { return Ok(None) };
-        let at = |parts: &[Part<'_>]| match Composition::mixed(parts)?.delta_upper(epsilon) {
+        let at = |parts: &[Part<'_>]| match Composition::of_parts(parts)?.delta_upper(epsilon) {
             // δ is at most 1.
             Err(error) if error.is_no_guarantee() => Ok(1.0),
             other => other,
@@ -482,7 +483,8 @@ impl<'a> Mixed<'a> {
         let answer = known.entry((rounds, exposure)).or_default().clone();
         // Other threads may read other answers in the meantime.
         drop(known);
-        let compose = || or_reason(Composition::mixed(&exposed(parts, exposure))?.epsilon_upper(self.delta));
+        let compose =
+            || or_reason(Composition::of_parts(&exposed(parts, exposure))?.epsilon_upper(self.delta));
         answer.get_or_init(compose).clone()
     }
 
@@ -490,7 +492,7 @@ impl<'a> Mixed<'a> {
     fn lower(&self, curves: &Curves<'_>, exposure: Exposure) -> Result<f64, PrivacyError> {
         let Some(own) = &curves.own else { return Ok(0.0) };
         let parts = exposed(own, exposure);
-        Ok(or_reason(Composition::mixed(&parts)?.epsilon_lower(self.delta))?.unwrap_or(0.0))
+        Ok(or_reason(Composition::of_parts(&parts)?.epsilon_lower(self.delta))?.unwrap_or(0.0))
     }
 
     /// Additional numbers of a view.

@@ -7,7 +7,7 @@ use std::fs;
 use floras_core::View;
 use floras_privacy::{Views, gaussian};
 use floras_sim::ExperimentBuilder;
-use floras_sim::inquiry::ExperimentAccount;
+use floras_sim::inquiry::{ExperimentAccount, adversary_text};
 
 fn built(settings: &[&str]) -> ExperimentBuilder {
     settings.iter().fold(ExperimentBuilder::new(), |builder, assignment| builder.assign(assignment).unwrap())
@@ -191,4 +191,145 @@ fn loose_bounds_have_no_lower_bound() {
         let statement = views.get(view).unwrap();
         assert!(statement.guarantee && statement.epsilon_lower.is_none(), "{scheme:?}");
     }
+}
+
+/// Every scheme with a statement of its own, in a setting with numbers.
+const SCHEMES: [&[&str]; 14] = [
+    &["uplink.scheme=channel-inversion", "uplink.artificial_noise_std=4"],
+    &["uplink.scheme=channel-inversion", "uplink.artificial_noise_std=4", "uplink.channel_error=0.1"],
+    &["uplink.scheme=channel-inversion"],
+    &["uplink.scheme=phase-corrected"],
+    &["uplink.scheme=power-control", "uplink.min_noise_std=10"],
+    &["uplink.scheme=power-control", "uplink.min_noise_std=10", "uplink.policy=water-filling"],
+    &["uplink.scheme=broadband-inversion", "uplink.snr_db=-10"],
+    &["uplink.scheme=one-bit", "uplink.snr_db=-60"],
+    &["uplink.scheme=a-dsgd", "uplink.snr_db=-60"],
+    &["uplink.scheme=cotaf", "uplink.snr_db=-60"],
+    &["uplink.scheme=artificial-noise", "uplink.noise_ratio=10"],
+    &["uplink.scheme=fsk-vote", "uplink.snr_db=-40"],
+    &["uplink.scheme=blind", "uplink.antennas=4", "uplink.snr_db=-10"],
+    &["uplink.scheme=digital", "uplink.central_noise_std=4"],
+];
+
+/// With a second antenna, over whose channels clients are not aligned, the base station separates updates from noise. The bounds of
+/// `artificial-noise` and `channel-inversion` by a client's own noise, and those of `blind` and `digital`, hold for any number.
+#[test]
+fn one_antenna_is_an_assumption() {
+    for (index, scheme) in SCHEMES.iter().enumerate() {
+        let views = views(&[&["rounds=1", "privacy.clip=1"][..], scheme].concat());
+        let assumes = |view| {
+            let statement = views.get(view).filter(|statement| statement.epsilon.is_some())?;
+            Some(statement.assumptions.iter().any(|words| words.contains("receives with one antenna")))
+        };
+        let expected = match index {
+            0 | 4..=9 => [Some(true), Some(true)],
+            1 => [Some(false), Some(true)],
+            2 | 3 | 11 => [None, Some(true)],
+            10 => [Some(false), Some(true)],
+            12 => [None, Some(false)],
+            _ => [Some(false), None],
+        };
+        assert_eq!([View::AnyChannel, View::RawSignal].map(assumes), expected, "{scheme:?}");
+    }
+}
+
+#[test]
+fn notes_state_what_bounds_assume() {
+    for (scheme, part) in [
+        (SCHEMES[0], "raw-signal, any-channel assume: "),
+        (SCHEMES[4], "receives with one antenna"),
+        (SCHEMES[0], "the number of admitted clients"),
+        (SCHEMES[5], "clients refuse a level above"),
+        (SCHEMES[11], "tones, parameters and rounds"),
+    ] {
+        let experiment = built(&[&["rounds=1", "privacy.clip=1"][..], scheme].concat()).build().unwrap();
+        let notes = ExperimentAccount::new(&experiment).unwrap().report().unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains(part)), "{scheme:?}: {notes:?}");
+    }
+}
+
+/// A client that is not admitted, or in outage, leaks nothing, and votes leak less than samples.
+#[test]
+fn truncated_clients_have_no_lower_bound() {
+    let truncated = "uplink.admission=power=2";
+    for (scheme, view) in [
+        (&["uplink.scheme=power-control", truncated][..], View::Actual),
+        (&["uplink.scheme=power-control", truncated], View::RawSignal),
+        (&["uplink.scheme=power-control", "uplink.policy=water-filling"], View::RawSignal),
+        (&["uplink.scheme=digital", "uplink.central_noise_std=1", "uplink.outage=0.999"], View::Actual),
+        (&["uplink.scheme=one-bit", "uplink.snr_db=-40"], View::Actual),
+        (&["uplink.scheme=one-bit", "uplink.snr_db=-40", "uplink.fading=none"], View::Actual),
+        (&["uplink.scheme=one-bit", "uplink.snr_db=-40"], View::RawSignal),
+        (&["uplink.scheme=artificial-noise", "uplink.channel_error=0.5"], View::RawSignal),
+        (&["uplink.scheme=broadband-inversion", "uplink.snr_db=0"], View::Actual),
+        (&["uplink.scheme=broadband-inversion", "uplink.snr_db=0"], View::RawSignal),
+        (&["uplink.scheme=channel-inversion", "uplink.artificial_noise_std=4"], View::RawSignal),
+    ] {
+        let views = views(&[&["rounds=1", "privacy.clip=1"][..], scheme].concat());
+        let statement = views.get(view).unwrap();
+        assert!(statement.guarantee && statement.epsilon_lower.is_none(), "{scheme:?} {view}");
+    }
+    let constant = ["uplink.scheme=power-control", "uplink.fading=none", "rounds=1", "privacy.clip=1"];
+    for view in [View::Actual, View::AnyChannel, View::RawSignal] {
+        assert!(views(&constant).get(view).unwrap().epsilon_lower.is_some(), "{view}");
+    }
+}
+
+/// Clients that are silent or misaligned add less noise than the idealised view counts.
+#[test]
+fn contradicted_ideals_are_no_guarantee() {
+    let aligned = ["uplink.scheme=artificial-noise", "rounds=1", "privacy.clip=1", "uplink.fading=none"];
+    let is_guarantee =
+        |more: &[&str]| views(&[&aligned[..], more].concat()).get(View::Idealised).unwrap().guarantee;
+    assert!(is_guarantee(&[]));
+    for more in [
+        &["uplink.channel_error=0.5"][..],
+        &["uplink.fading=rayleigh", "uplink.ageing=correlation=0.9"],
+        &["clients.dropout=0.1"],
+        &["uplink.fading=rayleigh"],
+    ] {
+        assert!(!is_guarantee(more), "{more:?}");
+    }
+}
+
+#[test]
+fn adversaries_have_short_labels() {
+    for scheme in SCHEMES.iter().chain([&&["uplink.scheme=gaussian"][..]]) {
+        let experiment = built(&[&["rounds=1", "privacy.clip=1"][..], scheme].concat()).build().unwrap();
+        let report = ExperimentAccount::new(&experiment).unwrap().report().unwrap();
+        for (view, statement) in report.views.iter() {
+            let words = adversary_text(view, statement, report.adversaries.get(&view).copied());
+            assert!(words.chars().count() <= 22, "{scheme:?} {view}: {words}");
+        }
+    }
+}
+
+#[test]
+fn full_participation_is_known_to_everyone() {
+    for scheme in SCHEMES {
+        for (total, is_secret) in [(5, false), (20, true)] {
+            let clients = format!("clients.total={total}");
+            let settings = ["rounds=1", "privacy.clip=1", "clients.per_round=5", &clients];
+            let views = views(&[&settings[..], scheme].concat());
+            let is_unaware =
+                views.iter().any(|(_, statement)| statement.adversary.contains("does not know who"));
+            assert!(!is_unaware || is_secret, "{scheme:?}");
+            // These have a description of their own that is for a secret selection.
+            if scheme.iter().any(|key| key.contains("power-control")) {
+                assert_eq!(is_unaware, is_secret, "{scheme:?}");
+            }
+        }
+    }
+}
+
+/// `T·d` is above 10⁹: rounds are those of the experiment.
+#[test]
+fn votes_of_many_rounds_are_accounted() {
+    let settings = ["uplink.scheme=fsk-vote", "rounds=300000", "uplink.snr_db=-60", "privacy.clip=1"];
+    let experiment = built(&settings).build().unwrap();
+    let account = ExperimentAccount::new(&experiment).unwrap();
+    assert!(account.epsilon(View::Actual).unwrap().is_some());
+    let losses = account.losses(View::Actual).unwrap();
+    assert_eq!(losses.rounds, 300_000);
+    assert!(losses.parts > 1000);
 }

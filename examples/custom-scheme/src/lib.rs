@@ -101,7 +101,8 @@ impl Scheme for CappedInversion {
         )
     }
 
-    /// Under the raw-signal view the adversary does not know who takes part. Clients that collude would reveal it.
+    /// Under the raw-signal view the adversary does not know who takes part, which statements add if clients are drawn at random. Clients
+    /// that collude would reveal it.
     fn adversary(&self, view: View) -> Option<&'static str> {
         match view {
             View::AnyChannel if self.client_noise_std > 0.0 => Some(
@@ -110,6 +111,11 @@ impl Scheme for CappedInversion {
             View::RawSignal => Some("a base station that keeps its raw samples"),
             _ => None,
         }
+    }
+
+    /// The column of the privacy table, in at most 22 characters.
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (self.client_noise_std > 0.0 && view == View::AnyChannel).then_some("signal, all channels")
     }
 
     /// Makes `floras::sim::inquiry::calibrate_experiment` work with `Find::Noise`.

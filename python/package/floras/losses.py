@@ -83,8 +83,13 @@ class Losses:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds, each with this loss."""
+        """Number of rounds."""
         return int(self.content["rounds"])
+
+    @property
+    def parts(self) -> int:
+        """Number of independent parts of a round, each with this loss."""
+        return int(self.content.get("parts", 1))
 
     @property
     def step(self) -> float:
@@ -113,7 +118,8 @@ class Losses:
             pld_pmf.DensePLDPmf(self.step, loss["first"], np.asarray(loss["masses"]), loss["infinity"], True)
             for loss in self.content["losses"]
         ]
-        return module.PrivacyLossDistribution(*parts)
+        part = module.PrivacyLossDistribution(*parts)
+        return part if self.parts == 1 else part.self_compose(self.parts)
 
     @classmethod
     def from_dp_accounting(

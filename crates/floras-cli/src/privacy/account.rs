@@ -1,5 +1,6 @@
 //! `floras account`: the privacy of a federation in every view.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -171,7 +172,7 @@ impl Options {
                     let (clients, rounds) =
                         ((report.per_round, report.clients), (report.rounds, report.delta));
                     describe(&mut out, &report.name, clients, &report.uplink, rounds, report.level)?;
-                    report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
+                    report::views(&mut out, &report.views, &report.adversaries, report::NOT_APPLICABLE)?;
                     report::published_renyi(&mut out, report.published_renyi)?;
                     if let Some(group) = &report.group {
                         print_group(&mut out, group)?;
@@ -187,7 +188,7 @@ impl Options {
 fn print(out: &mut impl Write, account: &AccountReport) -> io::Result<()> {
     text::paragraph(out, &report::description(&account.setting, account.rounds))?;
     writeln!(out)?;
-    report::views(out, &account.views, report::NEEDS_RADIO)?;
+    report::views(out, &account.views, &BTreeMap::new(), report::NEEDS_RADIO)?;
     report::published_renyi(out, account.published_renyi)?;
     if let Some(group) = &account.group {
         print_group(out, group)?;

@@ -1,5 +1,6 @@
 //! `floras calibrate`: the setting that meets an epsilon, or why no setting does.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -156,7 +157,7 @@ impl Options {
             let rounds = crate::table::count(report.rounds as usize, "round");
             text::paragraph(&mut out, &format!("{name}: {}, {rounds}", report.uplink))?;
             writeln!(out)?;
-            report::views(&mut out, &report.views, report::NOT_APPLICABLE)?;
+            report::views(&mut out, &report.views, &report.adversaries, report::NOT_APPLICABLE)?;
             report::notes(&mut out, &report.notes)?;
         }
         found.reason.map_or(Ok(()), |reason| Err(Failure::NothingMeets(reason)))
@@ -188,7 +189,7 @@ impl Options {
         text::paragraph(out, &report::description(setting, *rounds))?;
         writeln!(out)?;
         if let Some(views) = &report.views {
-            report::views(out, views, report::NEEDS_RADIO)?;
+            report::views(out, views, &BTreeMap::new(), report::NEEDS_RADIO)?;
         }
         report::notes(out, &report.notes)
     }

@@ -1,5 +1,6 @@
 //! The privacy table of the commands, the description of a federation and the notes.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use floras_core::verdict::Verdict;
@@ -14,8 +15,13 @@ use crate::table::{self, count};
 use crate::text;
 
 /// The table of all views, from the strongest adversary to the published formula. Below it are the views without a number,
-/// each with the reason; `lacks` is the reason of views without a statement.
-pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Result<()> {
+/// each with the reason; `lacks` is the reason of views without a statement. `adversaries` are the scheme's own words for what is seen.
+pub(crate) fn views(
+    out: &mut impl Write,
+    views: &Views,
+    adversaries: &BTreeMap<View, &'static str>,
+    lacks: &str,
+) -> io::Result<()> {
     // With sampling there are two more numbers: with participation known, and in every round.
     let is_sampled = is_sampled(views);
     let mut heading = vec!["view", "epsilon"];
@@ -33,7 +39,8 @@ pub(crate) fn views(out: &mut impl Write, views: &Views, lacks: &str) -> io::Res
             if is_sampled {
                 row.extend(sampled_texts(statement, epsilon_text));
             }
-            row.extend([verdict_text(view, statement), adversary_text(view, statement).to_owned()]);
+            let sees = adversary_text(view, statement, adversaries.get(&view).copied());
+            row.extend([verdict_text(view, statement), sees.to_owned()]);
             rows.push(row);
             has_model |= is_model(view, statement);
         }

@@ -182,6 +182,16 @@ fn caveats(benchmark: &Benchmark) -> String {
         ));
     }
     text.push_str(
+        " Clients that know their channels know them without error. Base stations that need channels estimate them from noisy \
+         pilots. Power is the mean power of the payload, at most 1: pilots have a power of their own, and peaks differ. At an equal \
+         airtime, a scheme trains for at most the rounds of the benchmark.",
+    );
+    if let Some(schemes) = present(&["digital"]) {
+        text.push_str(&format!(
+            " Only the base station of {schemes} knows all channels without pilots in the airtime."
+        ));
+    }
+    text.push_str(
         " The settings of a scheme are those of its file, for all points; others may be better. Private rows compare protections as \
          much as uplinks: each scheme has the one that its file supports. Where the receiver's noise hides the updates too, ε is \
          smaller than asked for.",
@@ -201,6 +211,19 @@ fn caveats(benchmark: &Benchmark) -> String {
     );
     if benchmark.entries.iter().any(|entry| entry.name == "digital-masked") {
         text.push_str(" An update of `digital-masked` that is lost leaves its masks in the sum.");
+    }
+    const BOTH_VIEWS: [&str; 6] =
+        ["channel-inversion", "broadband-inversion", "power-control", "one-bit", "a-dsgd", "cotaf"];
+    const RAW_SIGNAL: [&str; 3] = ["artificial-noise", "phase-corrected", "fsk-vote"];
+    let of = |schemes: &[&str], views: &str| Some(format!("the {views} numbers of {}", present(schemes)?));
+    let aligned = [of(&BOTH_VIEWS, "raw-signal and any-channel"), of(&RAW_SIGNAL, "raw-signal")];
+    let aligned: Vec<String> = aligned.into_iter().flatten().collect();
+    if !aligned.is_empty() {
+        text.push_str(&format!(
+            " Without masks or local noise, {} assume that the base station, and anyone it works with, receives with one \
+             antenna, the one at which clients are aligned. With a second antenna they do not hold.",
+            aligned.join(" and ")
+        ));
     }
     if diverged > 0 {
         text.push_str(&format!(" {diverged} trials diverged; they count as guessing."));

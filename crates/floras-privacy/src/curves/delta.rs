@@ -123,7 +123,7 @@ impl<'a> Profile<'a> {
         delta: f64,
         precision: Precision,
     ) -> Result<Option<(Self, f64)>, PrivacyError> {
-        let composition = Composition::mixed(parts)?;
+        let composition = Composition::of_parts(parts)?;
         let (mut profiles, mut end) = (Vec::new(), 0.0_f64);
         for &direction in composition.directions {
             let built = SMALLEST_DELTAS

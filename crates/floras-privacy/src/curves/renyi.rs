@@ -104,7 +104,7 @@ fn paper_receiver(
 }
 
 fn of_parts(parts: &[Part<'_>], delta: f64, orders: &[f64]) -> Result<RenyiCurve, PrivacyError> {
-    let composition = Composition::mixed(parts)?;
+    let composition = Composition::of_parts(parts)?;
     let orders = orders.to_vec();
     if let Some(MuDistribution::Constant(mu)) = composition.as_one_distribution() {
         let epsilons = orders.iter().map(|order| 0.5 * order * mu * mu).collect();

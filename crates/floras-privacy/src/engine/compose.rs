@@ -28,7 +28,7 @@ use crate::engine::distribution::{MuDistribution, Side};
 use crate::engine::prepared::{CUT, Prepared, Resolution};
 use crate::engine::sampling::{Curve, Direction, Sampling, amplified, diluted, value};
 use crate::engine::window::{Composed, MIN_DELTA};
-use crate::error::{PrivacyError, require, require_delta, require_epsilon, require_rounds};
+use crate::error::{PrivacyError, require, require_composed, require_delta, require_epsilon, require_rounds};
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 
 /// The largest `ε` of every search. In one round, a loss above it counts as infinite.
@@ -98,7 +98,16 @@ impl<'a> Composition<'a> {
 
     /// Rounds of several kinds, in any order. Either all of them have replace-one neighbours, or all add-or-remove ones.
     pub fn mixed(parts: &[Part<'a>]) -> Result<Self, PrivacyError> {
-        let directions = common_directions(parts.iter().map(|part| (part.sampling, part.rounds)))?;
+        Self::checked(parts, require_rounds)
+    }
+
+    /// Rounds of several kinds, whose numbers count every part of a round: at most [`MAX_COMPOSED`](crate::error::MAX_COMPOSED).
+    pub(crate) fn of_parts(parts: &[Part<'a>]) -> Result<Self, PrivacyError> {
+        Self::checked(parts, require_composed)
+    }
+
+    fn checked(parts: &[Part<'a>], check: Check) -> Result<Self, PrivacyError> {
+        let directions = common_directions(parts.iter().map(|part| (part.sampling, part.rounds)), check)?;
         Ok(Self { parts: parts.to_vec(), directions, grid: Grid::Auto })
     }
 
@@ -276,14 +285,18 @@ impl<'a> Composition<'a> {
     }
 }
 
+/// A check of a number of rounds.
+type Check = fn(u64) -> Result<(), PrivacyError>;
+
 /// The directions that all kinds of rounds share; an error if the rounds cannot be composed.
 pub(crate) fn common_directions(
     kinds: impl Iterator<Item = (Sampling, u64)>,
+    check: Check,
 ) -> Result<&'static [Direction], PrivacyError> {
     let (mut common, mut total) = (None, 0_u64);
     for (sampling, rounds) in kinds {
         sampling.check()?;
-        require_rounds(rounds)?;
+        check(rounds)?;
         total = total.saturating_add(rounds);
         let directions = sampling.directions();
         if *common.get_or_insert(directions) != directions {
@@ -291,7 +304,7 @@ pub(crate) fn common_directions(
         }
     }
     let common = common.ok_or(PrivacyError::NoRounds)?;
-    require_rounds(total)?;
+    check(total)?;
     Ok(common)
 }
 

@@ -27,6 +27,7 @@ pub use report::{PrivacyReport, Spent};
 use crate::error::SimError;
 use crate::experiment::Settings;
 use crate::plotted;
+use crate::schemes::{adversary_under, is_selection_secret};
 
 /// Why an uplink on its own has no statement about symbols of unit power.
 const UNKNOWN_POWER: &str =
@@ -203,14 +204,20 @@ fn with_known_participants(settings: &Settings) -> Settings {
     settings
 }
 
-/// Sets the scheme's own adversary of a view. The adversary of masks is the same under every scheme.
-pub(crate) fn describe_adversary(statement: &mut Statement, settings: &Settings, view: View) {
+/// Sets the scheme's own adversary of a view, who may or may not know who takes part. The adversary of masks is the same under
+/// every scheme.
+pub(crate) fn describe_adversary(
+    statement: &mut Statement,
+    settings: &Settings,
+    view: View,
+    is_selection_secret: bool,
+) {
     let scheme = &settings.uplink.scheme;
     if statement.from_masks {
         return;
     }
     if let Some(adversary) = scheme.adversary(view) {
-        statement.adversary = adversary.to_owned();
+        statement.adversary = adversary_under(view, adversary, is_selection_secret);
     }
     statement.covers_raw_samples = view != View::RawSignal && scheme.has_raw_samples(view);
 }
@@ -219,9 +226,11 @@ pub(crate) fn describe_adversary(statement: &mut Statement, settings: &Settings,
 /// and weights.
 pub(crate) fn statements(account: &Account, settings: &Settings, rounds: u64) -> Result<Views, PrivacyError> {
     let mut views = account.views(rounds.max(1))?;
+    let clients = with_known_participants(settings).clients;
+    let is_secret = is_selection_secret(clients.per_round, clients.total, account.sampling());
     for view in View::ALL {
         if let Some(statement) = views.get_mut(view) {
-            describe_adversary(statement, settings, view);
+            describe_adversary(statement, settings, view, is_secret);
             let assumptions = [notes::dropout_assumption(settings), notes::weights_assumption(settings)];
             statement.assumptions.extend(assumptions.into_iter().flatten().map(str::to_owned));
         }

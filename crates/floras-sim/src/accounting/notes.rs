@@ -38,7 +38,10 @@ pub(crate) fn of(
         }
     }
     notes.extend(protected.note());
-    notes.extend(any_channel_assumes(views));
+    match settings.uplink.scheme.floras() {
+        Some(_) => notes.extend(any_channel_assumes(views)),
+        None => notes.extend(views_assume(views, settings)),
+    }
     notes.extend(masks_assume(views));
     notes.extend(dropouts(settings));
     notes.extend(weights_assumption(settings).map(|words| format!("all statements assume: {words}")));
@@ -115,6 +118,28 @@ pub(crate) fn any_channel_assumes(views: &Views) -> Option<String> {
     let is_own = statement.epsilon.is_some() && !statement.from_masks;
     let has_number = is_own && !statement.assumptions.is_empty();
     has_number.then(|| format!("any-channel assumes: {}", statement.assumptions.join("; ")))
+}
+
+/// The assumptions of the views of a scheme, one note for views with the same. Those of all statements have notes of their own.
+fn views_assume(views: &Views, settings: &Settings) -> Vec<String> {
+    let common = [dropout_assumption(settings), weights_assumption(settings)];
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for view in [View::RawSignal, View::AnyChannel, View::Actual] {
+        let own = views.get(view).filter(|statement| statement.epsilon.is_some() && !statement.from_masks);
+        let Some(statement) = own else { continue };
+        let assumptions = statement.assumptions.iter().map(String::as_str);
+        let assumptions: Vec<&str> = assumptions.filter(|words| !common.contains(&Some(words))).collect();
+        match groups.iter_mut().find(|(known, _)| *known == assumptions) {
+            _ if assumptions.is_empty() => {}
+            Some((_, names)) => names.push(view.name()),
+            None => groups.push((assumptions, vec![view.name()])),
+        }
+    }
+    let note = |(assumptions, names): (Vec<&str>, Vec<&str>)| {
+        let verb = if names.len() == 1 { "assumes" } else { "assume" };
+        format!("{} {verb}: {}", names.join(", "), assumptions.join("; "))
+    };
+    groups.into_iter().map(note).collect()
 }
 
 /// The views whose `ε` is the bound of the masks or of the local noise, and the assumptions of that bound.

@@ -21,7 +21,7 @@ use floras_core::View;
 use floras_phy::EffectiveChannel;
 use floras_privacy::ledger::{Ledger, Worst};
 use floras_privacy::mixed::Mixed;
-use floras_privacy::{MAX_EPSILON, Statement, largest_integer};
+use floras_privacy::{Account, MAX_EPSILON, Statement, largest_integer};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -31,6 +31,7 @@ use crate::accounting::describe_adversary;
 use crate::error::SimError;
 use crate::experiment::VERSION;
 use crate::record::{JsonLines, LedgerEntry, RawLine, sync_directory, take_lock};
+use crate::schemes::is_selection_secret;
 
 /// The privacy loss of the rounds of an [`AirInterface`].
 #[derive(Debug)]
@@ -171,8 +172,13 @@ impl AirLedger {
         if let Some(statement) = &mut statement {
             self.air.release.complete(view, statement, self.unfit);
         }
+        let cohorts = self.kinds.keys().zip(accounts(&kinds, view));
+        let is_secret = |(cohort, (account, _)): (&Cohort, (&Account, u64))| {
+            is_selection_secret(cohort.selected, cohort.among, account.sampling())
+        };
+        let is_secret = cohorts.into_iter().any(is_secret);
         if let Some(statement) = &mut statement {
-            describe_adversary(statement, &self.air.settings, view);
+            describe_adversary(statement, &self.air.settings, view, is_secret);
         }
         Ok(statement)
     }

@@ -1,5 +1,7 @@
 //! The account of an experiment of any scheme, and the calibration of one of its keys.
 
+use std::collections::BTreeMap;
+
 use floras_core::random::TrialId;
 use floras_core::{Level, View};
 use floras_privacy::{Account, LossFile, PrivacyUnit, Statement, Views};
@@ -58,6 +60,9 @@ pub struct ExperimentReport {
     pub uplink: String,
     /// The privacy statement of each view.
     pub views: Views,
+    /// What the adversary of a view sees, in a few words, where a scheme has its own: [`Scheme::adversary_sees`](crate::schemes::Scheme).
+    #[serde(skip)]
+    pub adversaries: BTreeMap<View, &'static str>,
     /// Notes on the statements.
     pub notes: Vec<String>,
     /// The published Rényi divergence, if requested.
@@ -130,6 +135,7 @@ impl ExperimentAccount {
             uplink: settings.uplink_summary(),
             notes: notes::of(settings, &self.protected, &views, self.account.sampling(), self.rounds()),
             views,
+            adversaries: settings.uplink.scheme.adversaries(),
             published_renyi: None,
             group: None,
             curves: None,
@@ -219,6 +225,9 @@ pub struct ExperimentViews {
     pub delta: f64,
     /// The privacy statement of each view.
     pub views: Views,
+    /// What the adversary of a view sees, in a few words, where a scheme has its own.
+    #[serde(skip)]
+    pub adversaries: BTreeMap<View, &'static str>,
     /// Notes on the statements.
     pub notes: Vec<String>,
 }
@@ -338,8 +347,14 @@ pub fn calibrate_experiment(
     let report = account.report()?;
     (calibration.sequences, calibration.gamma) = (report.sequences, report.gamma);
     let (uplink, rounds, delta) = (report.uplink, report.rounds, report.delta);
-    calibration.report =
-        Some(ExperimentViews { uplink, rounds, delta, views: report.views, notes: report.notes });
+    calibration.report = Some(ExperimentViews {
+        uplink,
+        rounds,
+        delta,
+        views: report.views,
+        adversaries: report.adversaries,
+        notes: report.notes,
+    });
     Ok(calibration)
 }
 

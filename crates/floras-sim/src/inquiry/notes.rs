@@ -60,14 +60,9 @@ pub fn verdict_text(view: View, statement: &Statement) -> String {
     if is_model(view, statement) { format!("{verdict} (model)") } else { verdict.to_string() }
 }
 
-/// What the adversary of a statement sees, for a table: [`View::adversary_sees`], or the statement's own description of a different
-/// adversary.
-pub fn adversary_text(view: View, statement: &Statement) -> &str {
-    match &*statement.adversary {
-        _ if statement.from_masks => "all sent symbols",
-        own if own == view.adversary() => view.adversary_sees(),
-        other => other,
-    }
+/// What the adversary of a statement sees, for a table: that of the masks, the words of a scheme, or [`View::adversary_sees`].
+pub fn adversary_text(view: View, statement: &Statement, of_scheme: Option<&'static str>) -> &'static str {
+    if statement.from_masks { "all sent symbols" } else { of_scheme.unwrap_or(view.adversary_sees()) }
 }
 
 /// Further numbers of a view under sampling: with participation known to the adversary, and for clients that take part in every

@@ -11,7 +11,9 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::broadband_inversion::check_distribution;
-use super::{BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile};
+use super::{
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -83,6 +85,7 @@ impl Scheme for ADsgdScheme {
                 true => context.constant(mu).assuming(BY_RECEIVER_NOISE).without_lower(),
                 false => Source::Nothing(NO_NOISE.to_owned()),
             };
+            let source = if view == View::Actual { source } else { source.assuming([ONE_ANTENNA]) };
             account.set(view, source);
         }
         Ok(account)
@@ -132,6 +135,14 @@ impl Scheme for ADsgdScheme {
 
     fn has_raw_samples(&self, view: View) -> bool {
         matches!(view, View::AnyChannel | View::RawSignal)
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        match view {
+            View::Actual => Some("recovered means"),
+            View::AnyChannel | View::RawSignal => Some(SAMPLES_AND_CHANNELS),
+            _ => None,
+        }
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

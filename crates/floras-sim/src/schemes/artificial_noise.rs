@@ -19,7 +19,7 @@ use floras_privacy::{Account, MuDistribution, Source, Values};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, Discrete};
 
-use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
+use super::{ChannelKnowledge, NoiseKey, ONE_ANTENNA, Scheme, SchemeFile, Trust, admits_always};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -70,10 +70,15 @@ impl SchemeFile for ArtificialNoiseScheme {
 const ALL_ADMITTED: &str = "every selected client takes part, is admitted, and arrives with a gain of 1";
 
 /// The assumptions of the bound averaged over channels.
-const AVERAGED: [&str; 2] = [
+const AVERAGED: [&str; 3] = [
     "the channels of all clients have one distribution, drawn independently for every client and round",
     "the coefficient that every client inverts is correct, although the base station can return another, and every client adds its noise",
+    ONE_ANTENNA,
 ];
+
+/// Why the idealised view is no guarantee where clients can be silent or have unequal gains.
+const NOT_ALL: &str = "it counts the noise of every client with a gain of 1, and clients that are not admitted or drop out add none; over a \
+     channel that ages, or that clients know with an error, gains differ; the raw-signal view allows for it";
 
 impl ArtificialNoiseScheme {
     fn over(&self, radio: &Radio) -> Result<ArtificialNoise, UplinkError> {
@@ -132,14 +137,20 @@ impl Scheme for ArtificialNoiseScheme {
             PowerSplit::Equal => source,
             PowerSplit::Full => source.without_lower(),
         };
-        account.set(View::Idealised, bounded(idealised).assuming([ALL_ADMITTED, others.as_str()]));
+        let idealised = bounded(idealised).assuming([ALL_ADMITTED, others.as_str()]);
+        let idealised = match admits_always(radio, self.admission) && !context.has_silent() {
+            true => idealised,
+            false => idealised.without_lower().with_caveat(NOT_ALL),
+        };
+        account.set(View::Idealised, idealised);
         let admission = uplink.admission_probability().filter(|_| !radio.ages() && !context.has_silent());
         let raw = match admission {
             Some(admission) => {
                 let distribution = self.averaged(admission, honest - 1, sensitivity);
                 bounded(context.caveat(Source::of(distribution))).assuming(AVERAGED).assuming([others])
             }
-            None => own,
+            // This base station has neither the channels nor the noise of others that the bound allows for.
+            None => own.without_lower(),
         };
         account.set(View::RawSignal, raw);
         Ok(account)
@@ -176,21 +187,23 @@ impl Scheme for ArtificialNoiseScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         match view {
-            View::Idealised => Some(
-                "a receiver of the sum that adds no noise itself and does not know who takes part, if all clients add theirs",
-            ),
+            View::Idealised => {
+                Some("a receiver of the sum that adds no noise itself, if all clients add theirs")
+            }
             View::AnyChannel => Some(
                 "every receiver, with any channels, antennas and noise, that may know who takes part and the noise of all other clients",
             ),
-            View::RawSignal => Some(
-                "a base station without noise that keeps its raw samples and does not know who takes part",
-            ),
+            View::RawSignal => Some("a base station without noise that keeps its raw samples"),
             View::Published | View::Actual => None,
         }
     }
 
     fn has_raw_samples(&self, view: View) -> bool {
         matches!(view, View::AnyChannel | View::RawSignal)
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (view == View::AnyChannel).then_some("all sent symbols")
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

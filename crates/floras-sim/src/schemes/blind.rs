@@ -190,8 +190,12 @@ impl Scheme for BlindScheme {
 
     fn adversary(&self, view: View) -> Option<&'static str> {
         (view == View::RawSignal).then_some(
-            "a base station that keeps the samples of all antennas and does not know who takes part, with no less noise than stated",
+            "a base station that keeps the samples of all antennas, with no less noise than stated",
         )
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (view == View::RawSignal).then_some("samples, all antennas")
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

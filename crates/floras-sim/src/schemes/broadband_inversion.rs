@@ -13,8 +13,9 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, NOT_KNOWN, Scheme, SchemeFile, receiver_noise_adversary,
-    receiver_noise_has_raw_samples, require_equal_channels, require_one_antenna,
+    ChannelKnowledge, NO_NOISE, NOT_KNOWN, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile,
+    admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples, require_equal_channels,
+    require_one_antenna, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -85,12 +86,10 @@ impl Scheme for BroadbandInversionScheme {
             account.set(View::Actual, context.estimate()?);
             account.set(View::AnyChannel, Source::Nothing(NOT_KNOWN.to_owned()));
             let raw = context.estimate_by(&mut |round| uplink.raw_mu(round, sensitivity))?;
-            account.set(View::RawSignal, raw);
+            account.set(View::RawSignal, raw.assuming([ONE_ANTENNA]));
         } else {
-            let bound = context.constant(sensitivity / noise_std).assuming(BY_RECEIVER_NOISE);
-            for view in [View::Actual, View::AnyChannel, View::RawSignal] {
-                account.set(view, bound.clone());
-            }
+            let bound = context.constant(sensitivity / noise_std);
+            set_by_receiver_noise(&mut account, &bound, admits_always(radio, self.admission));
         }
         Ok(account)
     }
@@ -130,6 +129,10 @@ impl Scheme for BroadbandInversionScheme {
 
     fn has_raw_samples(&self, view: View) -> bool {
         receiver_noise_has_raw_samples(view)
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (view == View::AnyChannel).then_some(SAMPLES_AND_CHANNELS)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

@@ -14,7 +14,9 @@ use floras_phy::{ChannelInversion, ChannelInversionSettings, Uplink, UplinkError
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
+use super::{
+    ChannelKnowledge, NoiseKey, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, Trust, admits_always,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -49,6 +51,12 @@ impl SchemeFile for ChannelInversionScheme {
 /// The assumption of bounds that count the noise of all clients.
 const CORRECT: &str = "the coefficient that every client inverts is correct, although the base station can return another; with a \
      wrong one, only the client's own share of the noise hides its update (μ = Δ·√K/a)";
+
+/// The other assumptions of these bounds.
+const COUNTED: [&str; 2] = [
+    "the base station reports the number of admitted clients, by which they share the noise, truthfully",
+    ONE_ANTENNA,
+];
 
 /// Why the idealised view is no guarantee for clients with unequal gains.
 const NOT_ALIGNED: &str = "it counts every client with a gain of 1, and over a channel that ages, or that clients know with an \
@@ -87,6 +95,11 @@ impl Scheme for ChannelInversionScheme {
         let is_aligned = !radio.ages() && radio.channel_error == 0.0;
         let by_noise =
             |factor: f64| context.constant(factor * context.sensitivity() / self.artificial_noise_std);
+        // Noise of the receiver, which the bounds do not count, hides more.
+        let without_receiver = |source: Source| match radio.snr_db == f64::INFINITY {
+            true => source,
+            false => source.without_lower(),
+        };
         match (self.artificial_noise_std > 0.0, is_aligned) {
             (true, _) if context.colluding() > 0 => {
                 for view in [View::Idealised, View::AnyChannel, View::RawSignal] {
@@ -96,18 +109,24 @@ impl Scheme for ChannelInversionScheme {
             }
             (true, true) => {
                 account.set(View::Idealised, by_noise(1.0));
-                for view in [View::AnyChannel, View::RawSignal] {
-                    account.set(view, by_noise(1.0).assuming([CORRECT]));
-                }
+                let bound = without_receiver(by_noise(1.0)).assuming([CORRECT]).assuming(COUNTED);
+                let raw = match admits_always(radio, self.admission) {
+                    true => bound.clone(),
+                    // The bound counts clients that are not admitted, too.
+                    false => bound.clone().without_lower(),
+                };
+                account.set(View::AnyChannel, bound);
+                account.set(View::RawSignal, raw);
             }
             (true, false) => {
                 account.set(View::Idealised, by_noise(1.0).with_caveat(NOT_ALIGNED));
-                account.set(View::AnyChannel, by_noise(f64::from(context.clients().per_round).sqrt()));
-                account.set(View::RawSignal, self.estimate_raw(context)?);
+                let own = by_noise(f64::from(context.clients().per_round).sqrt());
+                account.set(View::AnyChannel, without_receiver(own));
+                account.set(View::RawSignal, self.estimate_raw(context)?.assuming([ONE_ANTENNA]));
             }
             (false, is_aligned) => {
                 let raw = if is_aligned { estimate } else { self.estimate_raw(context)? };
-                account.set(View::RawSignal, raw);
+                account.set(View::RawSignal, raw.assuming([ONE_ANTENNA]));
                 let reason = "this scheme has no bound for every channel".to_owned();
                 account.set(View::AnyChannel, Source::Nothing(reason));
             }
@@ -145,10 +164,22 @@ impl Scheme for ChannelInversionScheme {
     }
 
     fn adversary(&self, view: View) -> Option<&'static str> {
-        (self.artificial_noise_std > 0.0 && matches!(view, View::Idealised | View::AnyChannel | View::RawSignal))
-            .then_some(
-                "a base station that may know every channel and keep its raw samples, if all clients add their share of the noise",
-            )
+        if self.artificial_noise_std == 0.0 {
+            return None;
+        }
+        match view {
+            View::Idealised => Some(
+                "a receiver of the sum that adds no noise itself, if all clients add their share of the noise",
+            ),
+            View::AnyChannel | View::RawSignal => Some(
+                "a base station that may know every channel and keeps its raw samples, if all clients add their share of the noise",
+            ),
+            View::Published | View::Actual => None,
+        }
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (self.artificial_noise_std > 0.0 && view == View::AnyChannel).then_some(SAMPLES_AND_CHANNELS)
     }
 
     fn has_raw_samples(&self, view: View) -> bool {

@@ -5,7 +5,7 @@ use floras_phy::{Cotaf, CotafSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, Scheme, SchemeFile};
+use super::{ChannelKnowledge, ONE_ANTENNA, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
@@ -57,9 +57,10 @@ impl Scheme for CotafScheme {
         let mut account = context.account()?;
         for view in [View::Actual, View::AnyChannel, View::RawSignal] {
             let source = match mu.is_finite() {
-                true => context.constant(mu).with_caveat(DATA_SCALE).assuming(ASSUMPTIONS),
+                true => context.constant(mu).with_caveat(DATA_SCALE).assuming(ASSUMPTIONS).without_lower(),
                 false => Source::Nothing("the receiver has no noise".to_owned()),
             };
+            let source = if view == View::Actual { source } else { source.assuming([ONE_ANTENNA]) };
             account.set(view, source);
         }
         Ok(account)

@@ -131,9 +131,10 @@ impl Scheme for DigitalScheme {
             );
         }
         let mut account = context.account()?;
-        for view in [View::Actual, View::AnyChannel] {
-            account.set(view, context.constant(context.sensitivity() / self.central_noise_std));
-        }
+        let bound = context.constant(context.sensitivity() / self.central_noise_std);
+        // A client in outage leaks nothing, and the bound counts it. An adversary who chooses channels lets all of them be received.
+        account.set(View::Actual, bound.clone().without_lower());
+        account.set(View::AnyChannel, bound);
         Ok(account)
     }
 
@@ -213,6 +214,11 @@ impl Scheme for DigitalScheme {
         (self.central_noise_std > 0.0 && matches!(view, View::Actual | View::AnyChannel)).then_some(
             "everyone who sees the noisy sum, but not the trusted base station that decodes the updates and adds the noise",
         )
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (self.central_noise_std > 0.0 && matches!(view, View::Actual | View::AnyChannel))
+            .then_some("noisy sums")
     }
 
     fn noise_key(&self) -> Option<NoiseKey> {

@@ -17,10 +17,12 @@ pub(super) const STEP: RangeInclusive<f64> = 1e-30..=1e30;
 /// Default step: the root mean square of an update of norm 1 with 10,000 parameters.
 pub(super) const DEFAULT_STEP: f64 = 0.01;
 /// What the bounds of both views assume.
-const CHANNELS: &str =
-    "Rayleigh channels of equal mean power that are independent between clients, tones and parameters";
+const CHANNELS: &str = "Rayleigh channels of equal mean power that are independent between clients, tones, parameters and rounds";
 /// What only the bound on energies assumes.
-const UNKNOWN: &str = "the base station does not know the channels, and its noise is at least the stated one";
+const UNKNOWN: [&str; 2] = [
+    "the base station does not know the channels, and its noise is at least the stated one",
+    "the base station, and anyone it works with, receives with one antenna",
+];
 
 /// A majority vote by energy detection.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -82,7 +84,7 @@ impl Scheme for FskVoteScheme {
         let votes = each_parameter(context, EnergyVote::new(FskVote::ENERGY, noise, voters));
         account.set(View::Actual, votes.assuming([CHANNELS]));
         let energies = each_parameter(context, Energies::new(FskVote::ENERGY, noise, voters));
-        account.set(View::RawSignal, energies.assuming([CHANNELS, UNKNOWN]));
+        account.set(View::RawSignal, energies.assuming([CHANNELS]).assuming(UNKNOWN));
         let reason =
             "an adversary who knows the channels, which need not fade, can distinguish the signs of a client";
         account.set(View::AnyChannel, Source::Nothing(reason.to_owned()));
@@ -149,6 +151,14 @@ impl Scheme for FskVoteScheme {
             View::RawSignal => {
                 Some("a base station that keeps the energies of all tones, and knows no channel")
             }
+            _ => None,
+        }
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        match view {
+            View::Actual => Some("votes"),
+            View::RawSignal => Some("energies of all tones"),
             _ => None,
         }
     }

@@ -79,6 +79,10 @@ impl Scheme for GaussianScheme {
             .then_some("everyone who sees the noisy sum, but not the trusted server that adds the noise")
     }
 
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        matches!(view, View::Actual | View::AnyChannel).then_some("noisy sums")
+    }
+
     fn noise_key(&self) -> Option<NoiseKey> {
         Some(NoiseKey { key: "noise_std", range: NOISE, trust: Trust::BaseStation })
     }

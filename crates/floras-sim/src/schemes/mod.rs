@@ -24,13 +24,14 @@ mod power_control;
 mod registry;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use floras_core::{ParametersPerSymbol, View};
+use floras_core::{Admission, ChannelSource, Fading, ParametersPerSymbol, View};
 use floras_phy::{Uplink, UplinkError};
-use floras_privacy::Account;
+use floras_privacy::{Account, Sampling, Source};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
@@ -126,7 +127,8 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         require_one_antenna(radio)
     }
 
-    /// The adversary of a view, if it differs from the view's usual one.
+    /// The adversary of a view, if it differs from the view's usual one. It leaves out whether the adversary knows who takes
+    /// part: statements add that if clients are drawn at random.
     fn adversary(&self, _view: View) -> Option<&'static str> {
         None
     }
@@ -134,6 +136,11 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
     /// Whether the adversary of a view has the raw samples of the base station.
     fn has_raw_samples(&self, view: View) -> bool {
         view == View::RawSignal
+    }
+
+    /// What that adversary sees, in at most 22 characters for the column of a table, if it differs from the view's usual words.
+    fn adversary_sees(&self, _view: View) -> Option<&'static str> {
+        None
     }
 
     /// The scheme's own settings as names and values, for tables.
@@ -185,22 +192,58 @@ fn check_coherence(radio: &Radio, packing: ParametersPerSymbol) -> Result<(), Ex
     Ok(())
 }
 
+/// Whether the numbers of an account are for adversaries who do not know which `per_round` of `total` clients take part.
+pub(crate) fn is_selection_secret(per_round: u32, total: u32, sampling: Sampling) -> bool {
+    per_round < total && matches!(sampling, Sampling::ReplaceOne(_) | Sampling::AddRemove(_))
+}
+
+/// The description of an adversary. Under sampling, the numbers of `idealised` and `raw-signal` are for one who does not know who takes
+/// part. That phrase belongs before the first comma.
+pub(crate) fn adversary_under(view: View, adversary: &str, is_selection_secret: bool) -> String {
+    if !(is_selection_secret && matches!(view, View::Idealised | View::RawSignal)) {
+        return adversary.to_owned();
+    }
+    let end = adversary.find(", ").unwrap_or(adversary.len());
+    let (who, condition) = adversary.split_at(end);
+    format!("{who} but does not know who takes part{condition}")
+}
+
+/// The assumption of bounds on the samples of a receiver for which all clients are aligned. With another antenna, over whose channels they
+/// are not, both updates and noise could be separated.
+const ONE_ANTENNA: &str = "the base station, and anyone it works with, receives with one antenna, the one at which the clients are aligned";
+
 /// The assumptions of a bound in which the receiver's noise protects clients that arrive at a constant amplitude.
 const BY_RECEIVER_NOISE: [&str; 2] = [
     "the receiver's noise is at least the stated one",
     "the coefficient that every client inverts is correct, although the base station can return another",
 ];
 
-/// The adversary of views in which the receiver's noise protects clients. Under sampling, the number of `raw-signal` is for one who does
-/// not know who takes part, and that of `any-channel` for one who does.
+/// Sets the views of clients that arrive at a constant amplitude, in noise of the receiver that makes `mu` of it. A client is silent with
+/// some probability unless it `is_always_admitted`. The adversary of `any-channel` can choose strong channels; the others see less than the
+/// bound counts then, so that they have no lower bound.
+fn set_by_receiver_noise(account: &mut Account, bound: &Source, is_always_admitted: bool) {
+    let bound = bound.clone().assuming(BY_RECEIVER_NOISE);
+    let averaged = if is_always_admitted { bound.clone() } else { bound.clone().without_lower() };
+    account.set(View::Actual, averaged.clone());
+    account.set(View::AnyChannel, bound.assuming([ONE_ANTENNA]));
+    account.set(View::RawSignal, averaged.assuming([ONE_ANTENNA]));
+}
+
+/// Whether every client is admitted in every round: without fading, if the threshold is at most 1.
+fn admits_always(radio: &Radio, admission: Admission) -> bool {
+    let is_constant = radio.fading == ChannelSource::Fading(Fading::None);
+    let is_known = !radio.is_unequal() && !radio.ages() && radio.channel_error == 0.0;
+    is_constant && is_known && admission.amplitude() <= 1.0
+}
+
+/// The adversary of views in which the receiver's noise protects clients. Under sampling, the number of `any-channel` is for one who knows
+/// who takes part.
 fn receiver_noise_adversary(view: View) -> Option<&'static str> {
     match view {
         View::AnyChannel => Some(
             "a base station that knows every channel and who takes part, and keeps its raw samples, with no less noise than stated",
         ),
-        View::RawSignal => Some(
-            "a base station that keeps its raw samples and does not know who takes part, with no less noise than stated",
-        ),
+        View::RawSignal => Some("a base station that keeps its raw samples, with no less noise than stated"),
         _ => None,
     }
 }
@@ -209,6 +252,9 @@ fn receiver_noise_adversary(view: View) -> Option<&'static str> {
 fn receiver_noise_has_raw_samples(view: View) -> bool {
     matches!(view, View::AnyChannel | View::RawSignal)
 }
+
+/// What an adversary sees who knows every channel and keeps raw samples.
+const SAMPLES_AND_CHANNELS: &str = "samples, all channels";
 
 /// Why there is no bound for every channel if clients do not know theirs exactly.
 const NOT_KNOWN: &str =
@@ -258,6 +304,12 @@ impl SchemeChoice {
     pub fn get<S: Scheme>(&self) -> Option<&S> {
         let scheme: &dyn Any = self.scheme.as_ref();
         scheme.downcast_ref()
+    }
+
+    /// What the adversary of each view sees, in a few words, where the scheme has its own.
+    pub fn adversaries(&self) -> BTreeMap<View, &'static str> {
+        let own = |view| self.adversary_sees(view).map(|words| (view, words));
+        View::ALL.into_iter().filter_map(own).collect()
     }
 
     /// The settings of FLORAS, if it is the chosen one.

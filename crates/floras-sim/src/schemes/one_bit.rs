@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, receiver_noise_adversary,
-    receiver_noise_has_raw_samples,
+    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, admits_always,
+    receiver_noise_adversary, receiver_noise_has_raw_samples, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -60,21 +60,23 @@ impl Scheme for OneBitScheme {
         Ok(Box::new(self.over(radio)?))
     }
 
-    /// All signs of a client may change, each by 2 votes: the samples are a Gaussian mechanism. The votes are computed from them, and at
-    /// the worst margin of the other clients, as rare as it is, they are as informative. The clip norm has no effect.
+    /// All signs of a client may change, each by 2 votes: the samples are a Gaussian mechanism. The votes are computed from them and
+    /// show less, so that the number is an upper bound for them. The clip norm has no effect.
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
         let Some(parameters) = context.parameters() else {
             return context.without_guarantee("an uplink on its own does not know the number of parameters");
         };
         let mu = self.over(context.radio())?.mu(parameters);
         let mut account = context.account()?;
-        for view in [View::Actual, View::AnyChannel, View::RawSignal] {
-            let source = match mu.is_finite() {
-                true => context.constant(mu).assuming(BY_RECEIVER_NOISE),
-                false => Source::Nothing(NO_NOISE.to_owned()),
-            };
-            account.set(view, source);
+        if mu.is_infinite() {
+            for view in [View::Actual, View::AnyChannel, View::RawSignal] {
+                account.set(view, Source::Nothing(NO_NOISE.to_owned()));
+            }
+            return Ok(account);
         }
+        let bound = context.constant(mu);
+        set_by_receiver_noise(&mut account, &bound, admits_always(context.radio(), self.admission));
+        account.set(View::Actual, bound.assuming(BY_RECEIVER_NOISE).without_lower());
         Ok(account)
     }
 
@@ -125,6 +127,14 @@ impl Scheme for OneBitScheme {
 
     fn has_raw_samples(&self, view: View) -> bool {
         receiver_noise_has_raw_samples(view)
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        match view {
+            View::Actual => Some("votes"),
+            View::AnyChannel => Some(SAMPLES_AND_CHANNELS),
+            _ => None,
+        }
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

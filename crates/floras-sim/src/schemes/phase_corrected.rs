@@ -5,7 +5,7 @@ use floras_phy::{PhaseCorrected, PhaseCorrectedSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, Scheme, SchemeFile};
+use super::{ChannelKnowledge, ONE_ANTENNA, Scheme, SchemeFile};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
@@ -59,7 +59,7 @@ impl Scheme for PhaseCorrectedScheme {
         } else {
             estimate
         };
-        account.set(View::RawSignal, raw);
+        account.set(View::RawSignal, raw.assuming([ONE_ANTENNA]));
         account
             .set(View::AnyChannel, Source::Nothing("this scheme has no bound for every channel".to_owned()));
         Ok(account)

@@ -12,8 +12,9 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NOT_KNOWN, NoiseKey, Scheme, SchemeFile, Trust,
-    receiver_noise_adversary, receiver_noise_has_raw_samples, require_one_antenna,
+    ChannelKnowledge, NOT_KNOWN, NoiseKey, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, Trust,
+    admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples, require_one_antenna,
+    set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -59,6 +60,9 @@ impl SchemeFile for PowerControlScheme {
     }
 }
 
+/// What the bound of a level that the base station announces assumes.
+const REFUSED: &str = "clients refuse a level above σ/ν_min, although the base station can announce one";
+
 impl PowerControlScheme {
     fn over(&self, radio: &Radio) -> Result<PowerControl, UplinkError> {
         let Self { min_noise_std, policy, admission, noise } = *self;
@@ -88,17 +92,20 @@ impl Scheme for PowerControlScheme {
             account.set(View::Actual, context.estimate()?);
             account.set(View::AnyChannel, Source::Nothing(NOT_KNOWN.to_owned()));
             let raw = context.estimate_by(&mut |round| uplink.raw_mu(round, sensitivity))?;
-            account.set(View::RawSignal, raw);
+            account.set(View::RawSignal, raw.assuming([ONE_ANTENNA]));
             return Ok(account);
         }
-        let bound = context.constant(sensitivity / uplink.least_noise_std()).assuming(BY_RECEIVER_NOISE);
-        let actual = match self.policy {
-            LevelPolicy::Fixed => bound.clone(),
-            LevelPolicy::WaterFilling => context.estimate()?,
-        };
-        account.set(View::Actual, actual);
-        account.set(View::AnyChannel, bound.clone());
-        account.set(View::RawSignal, bound);
+        let bound = context.constant(sensitivity / uplink.least_noise_std());
+        match self.policy {
+            LevelPolicy::Fixed => {
+                set_by_receiver_noise(&mut account, &bound, admits_always(radio, self.admission));
+            }
+            // Rounds with weak channels have a lower level than the bound counts.
+            LevelPolicy::WaterFilling => {
+                set_by_receiver_noise(&mut account, &bound.assuming([REFUSED]), false);
+                account.set(View::Actual, context.estimate()?);
+            }
+        }
         Ok(account)
     }
 
@@ -138,6 +145,10 @@ impl Scheme for PowerControlScheme {
 
     fn has_raw_samples(&self, view: View) -> bool {
         receiver_noise_has_raw_samples(view)
+    }
+
+    fn adversary_sees(&self, view: View) -> Option<&'static str> {
+        (view == View::AnyChannel).then_some(SAMPLES_AND_CHANNELS)
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {
