@@ -66,8 +66,9 @@ impl Source {
         Self::Curve { curve: Arc::new(curve), parts: 1, caveat: None, assumptions: Vec::new() }
     }
 
-    /// The same curve for each of several independent parts of a round, such as coordinates; times the rounds at most 1e12. The parts compose. A client
-    /// enters all of them or none, so that sampling does not amplify: the number is that of a client that takes part in every round.
+    /// The same curve for each of several independent parts of a round, such as coordinates; times the rounds at most 1e12. The parts
+    /// compose. A client enters all of them or none, so that sampling does not amplify: the number is that of a client that takes
+    /// part in every round.
     pub fn in_parts(mut self, count: u64) -> Self {
         if let Self::Curve { parts, .. } = &mut self {
             *parts = count;

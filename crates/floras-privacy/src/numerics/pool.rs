@@ -11,9 +11,9 @@ use realfft::num_complex::Complex64;
 /// Arrays that wait for their next use.
 pub(crate) struct Pool<T: 'static>(Mutex<Vec<Vec<T>>>);
 
-/// Real numbers.
+/// Arrays of real numbers, such as masses of a distribution.
 pub(crate) static REALS: Pool<f64> = Pool::new();
-/// Complex numbers.
+/// Arrays of complex numbers, such as values of a transform.
 pub(crate) static COMPLEX: Pool<Complex64> = Pool::new();
 
 /// Maximum number of waiting arrays, and the maximum length of each.
