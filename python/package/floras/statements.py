@@ -108,7 +108,7 @@ class Statement:
     from_masks: bool = field(repr=False)
     """Whether the bound is that of masks."""
     covers_raw_samples: bool = field(repr=False)
-    """Whether epsilon also holds against a base station that keeps its raw samples, in a view whose usual adversary does not."""
+    """Whether epsilon of a view other than raw-signal also covers a base station with raw samples."""
     assumptions: tuple[str, ...] = field(repr=False)
     """Assumptions about the radio and the adversary."""
     details: Frozen[float] = field(repr=False)
