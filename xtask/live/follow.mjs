@@ -12,7 +12,8 @@ import { Browser } from "../browser.mjs";
 const [chromium, floras, out] = process.argv.slice(2);
 // Rounds in a trial: enough to be followed.
 const ROUNDS = 4000;
-const grouped = (count) => count.toLocaleString("en-US");
+// As on the page: from five digits on, in groups with narrow spaces.
+const grouped = (count) => (count < 10000 ? String(count) : count.toLocaleString("en-US").replaceAll(",", "\u202f"));
 const problems = [];
 const children = [];
 const fail = (words) => {
