@@ -23,6 +23,7 @@
 //! | pilot | `L·r`, common to all clients | `K`, one after another, at unit power |
 //! | control | – | `K` in the downlink: the base station returns each client's coefficient |
 //!
+//! A base station that decodes every client on its own, as that of the digital baseline, needs the `K` pilots without the control.
 //! FLORAS with phase correction needs the pilots of both columns. The paper's normalisation adds `2K` control uses at unit power,
 //! for the clients' means and norms, and one in the downlink for the largest norm. A scalar counts as one channel use. This is the
 //! count without channel reciprocity, which is the most favourable to the paper's Remark 1. With reciprocity the clients learn their
@@ -76,13 +77,18 @@ impl Transmission {
         }
     }
 
-    /// The same transmission with clients that know their channels: each sends a pilot of its own and receives its coefficient.
-    pub fn with_channel_knowledge(mut self) -> Self {
+    /// The same transmission with a pilot of unit power from each client, one after another: the base station learns every channel.
+    pub fn with_own_pilots(mut self) -> Self {
         let clients = self.factors.len() as u64;
         self.pilot_uses += clients;
         self.pilot_energy += clients as f64;
-        self.control_uses += clients;
         self
+    }
+
+    /// The same transmission with clients that know their channels: each sends a pilot of its own and receives its coefficient.
+    pub fn with_channel_knowledge(mut self) -> Self {
+        self.control_uses += self.factors.len() as u64;
+        self.with_own_pilots()
     }
 
     /// The same transmission with power control: client `k` multiplies its payload, its noise and its pilots by `amplitudes[k]`.

@@ -18,6 +18,9 @@
 //! x̃ = K/K_r·(Σ_{k received} Q(x_k) + σ_c·n),     K·⌈bits/r⌉ channel uses
 //! ```
 //!
+//! The base station needs the channel of every client to decode its update. So each client sends a pilot of unit power before, in one more
+//! channel use. The estimate is taken as exact.
+//!
 //! The base station sees every update. A trusted one can add noise `σ_c` to their sum; it then shortens quantised updates to the norm that
 //! they were sent with, so that a client moves the sum by at most `2C`. If no update is received, the sum is 0.
 //!
@@ -133,8 +136,8 @@ impl Digital {
         }
     }
 
-    /// Complex channel uses of a round: those of all clients, one after another.
-    pub fn channel_uses(&self, clients: usize, parameters: usize) -> u64 {
+    /// Complex channel uses of the payload of a round: those of all clients, one after another.
+    pub fn payload_uses(&self, clients: usize, parameters: usize) -> u64 {
         clients as u64 * (self.bits(parameters) as f64 / self.rate(clients)).ceil() as u64
     }
 
@@ -213,7 +216,7 @@ impl Uplink for Digital {
         let uses = (NUMBER_BITS as f64 / self.rate(selected) * selected as f64).ceil();
         let mut transmission = Transmission::new(vec![0.0; clients], uses as usize);
         transmission.own_noise_powers = vec![1.0; clients];
-        Ok(Some(transmission))
+        Ok(Some(transmission.with_own_pilots()))
     }
 }
 
@@ -245,8 +248,8 @@ impl Nonlinear for Digital {
             let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
             self.channel(shares)?.apply_into(&received, noise, decoded)?;
         }
-        let uses = self.channel_uses(round.selected_count(), decoded.len());
-        let sent = Transmission::new(vec![1.0; clients.len()], uses as usize);
+        let uses = self.payload_uses(round.selected_count(), decoded.len());
+        let sent = Transmission::new(vec![1.0; clients.len()], uses as usize).with_own_pilots();
         let cost = Cost::new(&sent, &vec![1.0; clients.len()], 1)?;
         Ok(Received { channel: Some(self.channel(gains)?), cost: Some(cost) })
     }
@@ -372,8 +375,10 @@ mod tests {
             let aggregation = Aggregation { measure_norms: true, ..Aggregation::default() };
             let aggregate = aggregation.run(&digital(levels), round, &[[0.1; 100]; 3]).unwrap();
             let cost = aggregate.cost(&digital(levels), &round).unwrap().unwrap();
-            assert_eq!((cost.channel_uses(), cost.power_mean), (uses, 1.0));
-            assert_eq!(cost.energy, 3.0 * uses as f64);
+            assert_eq!((cost.payload_uses, cost.pilot_uses, cost.control_uses), (uses, 3, 0));
+            assert_eq!(cost.power_mean, 1.0);
+            // Each client sends one pilot of unit power.
+            assert_eq!(cost.energy, 3.0 * uses as f64 + 3.0);
         }
     }
 
