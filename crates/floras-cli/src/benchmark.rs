@@ -7,7 +7,7 @@ use clap::Args;
 use floras_core::Choice;
 use floras_paper::benchmark::{Candidate, benchmark, is_of};
 use floras_paper::reproduce::Workbench;
-use floras_sim::benchmark::{Benchmark, Conditions, Entry, Point, Row};
+use floras_sim::benchmark::{AtAirtime, Benchmark, Conditions, Entry, Point, Row, ViewBound};
 use floras_sim::number::{decimal, percentage};
 use floras_sim::{Estimate, ExperimentBuilder, ExperimentError, SourceError};
 use serde::Serialize;
@@ -141,10 +141,8 @@ impl Options {
         }
         print_unprotected(&mut out, made)?;
         print_private(&mut out, made)?;
-        for text in &made.text {
-            writeln!(out)?;
-            paragraph(&mut out, text)?;
-        }
+        writeln!(out)?;
+        paragraph(&mut out, &made.reading)?;
         writeln!(out)?;
         if let Some(page) = page {
             writeln!(out, "report          {}", page.display())?;
@@ -192,7 +190,9 @@ fn print_unprotected(out: &mut impl Write, made: &Benchmark) -> io::Result<()> {
     for entry in &made.entries {
         let Some(row) = made.row(&entry.name, &conditions.reference) else { continue };
         let at_airtime = match row.at_airtime {
-            Some((rounds, accuracy)) => format!("{} ({rounds})", percentage(accuracy)),
+            Some(AtAirtime { rounds, is_capped, accuracy }) => {
+                format!("{} ({rounds}{})", percentage(accuracy), if is_capped { "*" } else { "" })
+            }
             None if row.cost.is_some() => "no round".to_owned(),
             None => "no radio".to_owned(),
         };
@@ -205,7 +205,11 @@ fn print_unprotected(out: &mut impl Write, made: &Benchmark) -> io::Result<()> {
         ]);
     }
     columns(out, &rows)?;
-    writeln!(out, "\nuses: channel uses per parameter and round; in parentheses: rounds that fit\n")
+    writeln!(
+        out,
+        "\nuses: channel uses per parameter and round; in parentheses: rounds that fit, * at most {}\n",
+        conditions.max_rounds
+    )
 }
 
 /// Accuracy at the reference point with the benchmark's `ε`.
@@ -213,11 +217,12 @@ fn print_private(out: &mut impl Write, made: &Benchmark) -> io::Result<()> {
     let conditions = &made.conditions;
     writeln!(out, "the same at ε ≤ {}, δ = {:e}\n", conditions.epsilon, conditions.delta)?;
     let point = conditions.private();
-    let mut rows = vec![cells(&["scheme", "accuracy", "view", "clients trust"])];
+    let mut rows = vec![cells(&["scheme", "accuracy", "view", "ε", "clients trust"])];
     for entry in &made.entries {
         let Some(row) = made.row(&entry.name, &point) else { continue };
         let trust = row.protected_by.as_ref().map_or_else(|| "–".to_owned(), |by| by.trust.label());
-        rows.push(vec![entry.name.clone(), accuracy(row.accuracy), entry.view.to_string(), trust]);
+        let epsilon = row.bound(entry.view).map_or_else(|| "–".to_owned(), ViewBound::text);
+        rows.push(vec![entry.name.clone(), accuracy(row.accuracy), entry.view.to_string(), epsilon, trust]);
     }
     columns(out, &rows)
 }

@@ -17,13 +17,15 @@ pub(crate) struct Watcher(Mutex<Shown>);
 struct Shown {
     /// The current experiment.
     progress: Option<Progress>,
-    /// Experiments that run in parallel.
-    runs: Option<Runs>,
+    /// Tasks that run in parallel.
+    tasks: Option<Tasks>,
 }
 
-struct Runs {
+struct Tasks {
     bar: ProgressBar,
-    /// When the first run began that was not complete before.
+    /// What the tasks are.
+    kind: &'static str,
+    /// When the first task began that was not complete before.
     began: Instant,
 }
 
@@ -32,9 +34,10 @@ impl Watcher {
         let mut shown = self.shown();
         match stage {
             Stage::Working(what) => print_status(what),
-            Stage::Run { name, number, complete, count } => {
-                let runs = shown.runs.get_or_insert_with(|| Runs::new(complete, count));
-                runs.begin(name, number, complete, count);
+            Stage::Task { kind, name, number, complete, count } => {
+                let tasks = shown.tasks.get_or_insert_with(|| Tasks::new(kind));
+                tasks.kind = kind;
+                tasks.begin(name, number, complete, count);
             }
             Stage::Begins { name, federation } => {
                 print_status(name);
@@ -55,8 +58,8 @@ impl Watcher {
 
     pub(crate) fn clear(&self) {
         self.update(Stage::Ends);
-        if let Some(runs) = self.shown().runs.take() {
-            runs.bar.finish_and_clear();
+        if let Some(tasks) = self.shown().tasks.take() {
+            tasks.bar.finish_and_clear();
         }
     }
 
@@ -65,22 +68,23 @@ impl Watcher {
     }
 }
 
-impl Runs {
-    fn new(complete: usize, count: usize) -> Self {
-        let bar = ProgressBar::new(count as u64).with_position(complete as u64);
+impl Tasks {
+    fn new(kind: &'static str) -> Self {
+        let bar = ProgressBar::new(0);
         bar.set_style(style("{wide_bar} {msg}"));
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, began: Instant::now() }
+        Self { bar, kind, began: Instant::now() }
     }
 
-    /// Shows the run that begins, and the remaining time once some runs have ended.
+    /// Shows the task that begins, and the remaining time once some have ended.
     fn begin(&mut self, name: &str, number: usize, complete: usize, count: usize) {
         if number <= complete + 1 {
             self.began = Instant::now();
         }
         let left = remaining(self.began.elapsed(), number, complete, count);
         let left = left.map_or_else(String::new, |seconds| format!(", about {} left", duration(seconds)));
-        let line = format!("run {number} of {count}: {name}{left}");
+        let line = format!("{} {number} of {count}: {name}{left}", self.kind);
+        self.bar.set_length(count as u64);
         self.bar.set_position(number.saturating_sub(1) as u64);
         if self.bar.is_hidden() {
             print_status(&line);
@@ -90,7 +94,7 @@ impl Runs {
     }
 }
 
-/// Seconds until all runs have ended, if further ones take as long as those that were not complete before; `None` before ten of them
+/// Seconds until all tasks have ended, if further ones take as long as those that were not complete before; `None` before ten of them
 /// have begun.
 fn remaining(elapsed: Duration, number: usize, complete: usize, count: usize) -> Option<f64> {
     let ended = number.checked_sub(complete + 1).filter(|&ended| ended >= 10)?;

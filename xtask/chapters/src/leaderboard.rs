@@ -8,7 +8,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use floras_report::plot::Plot;
-use floras_sim::benchmark::{Benchmark, Table};
+use floras_sim::benchmark::{Benchmark, CaptionedPanel, Table};
 
 use crate::page::wrap;
 use crate::record::Options;
@@ -39,11 +39,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let mut made = read()?;
     // Sentences follow from the numbers. Without a new benchmark they are those of the present code.
-    made.text = floras_paper::benchmark::reading(&made);
+    floras_paper::benchmark::describe(&mut made);
     let path = root.join(DIRECTORY).join(Benchmark::FILE);
     fs::write(&path, serde_json::to_string(&made)? + "\n")
         .with_context(|| format!("cannot write {}", path.display()))?;
-    for panel in &made.panels {
+    for CaptionedPanel { panel, .. } in &made.panels {
         let path = root.join(DIRECTORY).join(format!("{}.svg", panel.name));
         fs::write(&path, Plot::of_panel(panel).svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -75,15 +75,20 @@ fn leaderboard(made: &Benchmark) -> String {
         made.seed,
         Benchmark::FILE,
     );
-    for paragraph in &made.text {
-        let _ = write!(out, "{paragraph}\n\n");
-    }
+    let _ = write!(out, "{}\n\n", made.reading);
     tables(&mut out, &made.ranking());
-    out.push_str("## Plots\n\n");
-    for panel in &made.panels {
-        let _ = write!(out, "![{}](../benchmark/{}.svg)\n\n", panel.title, panel.name);
+    out.push_str("## Conditions\n\n");
+    for note in &made.notes {
+        let _ = writeln!(out, "- {note}");
     }
-    wrap(&(out + SUBMIT))
+    out.push_str("\n## Plots\n\n");
+    for CaptionedPanel { panel, caption } in &made.panels {
+        let _ = write!(out, "![{}](../benchmark/{}.svg)\n\n", panel.title, panel.name);
+        if !caption.is_empty() {
+            let _ = write!(out, "{caption}\n\n");
+        }
+    }
+    wrap(&out) + SUBMIT
 }
 
 /// The page of the tables that the leaderboard leaves out.
@@ -145,10 +150,10 @@ mod tests {
     fn recorded_conditions_are_equal() {
         let made = read().unwrap();
         for row in &made.rows {
-            assert!(row.cost.is_none_or(|cost| cost.power_mean <= MAX_POWER), "{row:?}");
+            assert!(row.cost.is_none_or(|cost| cost.power() <= MAX_POWER), "{row:?}");
             if let Some(epsilon) = row.point.epsilon.filter(|_| row.protected_by.is_some()) {
                 let entry = made.entries.iter().find(|entry| entry.name == row.entry).unwrap();
-                let bound = row.privacy.iter().find(|bound| bound.view == entry.view).unwrap();
+                let bound = row.bound(entry.view).unwrap();
                 assert!(bound.guarantee && bound.epsilon.unwrap() <= epsilon, "{row:?}");
             }
         }
@@ -156,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_recorded_picture_is_there() {
-        for panel in read().unwrap().panels {
+        for CaptionedPanel { panel, .. } in read().unwrap().panels {
             let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
             assert!(path.exists(), "{}", path.display());
         }

@@ -140,7 +140,7 @@ fn upper(value: f64) -> String {
     }
 }
 
-/// Paragraphs in lines of at most 120 characters; tables and pictures are not wrapped.
+/// Paragraphs and items of lists in lines of at most 120 characters; tables and pictures are not wrapped.
 pub(crate) fn wrap(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -149,12 +149,14 @@ pub(crate) fn wrap(text: &str) -> String {
             out.push('\n');
             continue;
         }
+        let indentation = if line.starts_with("- ") { "  " } else { "" };
         let mut width = 0;
         for word in line.split(' ') {
             let length = word.chars().count();
             if width > 0 && width + 1 + length > 120 {
                 out.push('\n');
-                width = 0;
+                out.push_str(indentation);
+                width = indentation.len();
             } else if width > 0 {
                 out.push(' ');
                 width += 1;
@@ -177,5 +179,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].len() <= 120 && lines[0].ends_with("word") && lines[1].starts_with("word"));
+        let item = wrap(&format!("- {}\n", "word ".repeat(40).trim_end()));
+        assert!(item.lines().nth(1).unwrap().starts_with("  word"));
     }
 }

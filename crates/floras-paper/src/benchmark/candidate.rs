@@ -33,6 +33,7 @@ macro_rules! built_in {
 /// The files of the benchmark, those whose clients know nothing about channels first.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "floras",
+    "floras-antennas",
     "floras-sequences",
     "blind",
     "fsk-vote",
@@ -135,6 +136,7 @@ impl Candidate {
             antennas: self.settings().uplink.radio.antennas,
             channel_knowledge: self.scheme().channel_knowledge(),
             view: self.view(),
+            remarks: self.scheme().remarks().into_iter().map(str::to_owned).collect(),
         }
     }
 }

@@ -1,12 +1,16 @@
 //! The points of a benchmark, and the experiment of a candidate at each of them.
 
 use floras_sim::benchmark::Point;
-use floras_sim::{ExperimentBuilder, ExperimentError};
+use floras_sim::schemes::ChannelKnowledge;
+use floras_sim::{Experiment, ExperimentBuilder, ExperimentError};
 
 use super::candidate::Candidate;
 
 /// Sequences of FLORAS per client.
 const SEQUENCES_PER_CLIENT: f64 = 1.25;
+
+/// Points of a learning curve at equal airtime.
+const CURVE_POINTS: u32 = 40;
 
 /// The `ε` of the ranking after all rounds.
 pub(super) const EPSILON: f64 = 8.0;
@@ -22,6 +26,8 @@ pub(super) struct Grid {
     pub(super) trials: Option<u32>,
     /// Number of rounds; that of the files if `None`.
     pub(super) rounds: Option<u32>,
+    /// Maximum number of rounds at equal airtime.
+    pub(super) max_rounds: u32,
 }
 
 /// The full benchmark: 18 conditions, each without protection and at one `ε`, and five further `ε` at the reference point.
@@ -32,6 +38,7 @@ pub(super) const FULL: Grid = Grid {
     epsilons: &[1.0, 2.0, 4.0, EPSILON, 16.0, 32.0],
     trials: None,
     rounds: None,
+    max_rounds: 400,
 };
 
 /// One condition, with and without protection.
@@ -42,6 +49,7 @@ pub(super) const QUICK: Grid = Grid {
     epsilons: &[2.0, EPSILON, 32.0],
     trials: Some(3),
     rounds: Some(20),
+    max_rounds: 100,
 };
 
 impl Grid {
@@ -101,6 +109,36 @@ impl Grid {
             builder = builder.rounds(rounds);
         }
         Ok(builder)
+    }
+
+    /// The experiment of a candidate at the reference point for a number of rounds, the comparison at equal airtime.
+    pub(super) fn at_airtime(
+        &self,
+        candidate: &Candidate,
+        rounds: u32,
+    ) -> Result<ExperimentBuilder, ExperimentError> {
+        let builder = self.experiment(candidate, &self.reference())?.rounds(rounds);
+        builder.set_to("record.test_every", rounds.div_ceil(CURVE_POINTS))
+    }
+
+    /// The experiment of a candidate at the reference point whose clients know their channels with an error; `None` if they need none, or
+    /// if the scheme refuses the error because its clients know channels exactly by definition.
+    pub(super) fn with_estimates(
+        &self,
+        candidate: &Candidate,
+        channel_error: f64,
+    ) -> Result<Option<Experiment>, ExperimentError> {
+        const KEY: &str = "uplink.channel_error";
+        if candidate.scheme().channel_knowledge() == ChannelKnowledge::Nothing {
+            return Ok(None);
+        }
+        match self.experiment(candidate, &self.reference())?.set_to(KEY, channel_error)?.build() {
+            Ok(experiment) => Ok(Some(experiment)),
+            Err(ExperimentError::Refused { key, .. } | ExperimentError::Value { key, .. }) if key == KEY => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The name of the run of a candidate at a point. A scheme without a radio has one run for all SNRs.

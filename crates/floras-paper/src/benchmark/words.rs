@@ -1,39 +1,156 @@
 //! What a benchmark shows, in sentences with its numbers.
+//!
+//! What is peculiar to a scheme comes from [`Scheme::remarks`](floras_sim::schemes::Scheme::remarks), and what a bound assumes from the
+//! recorded bounds: no scheme is named here.
 
 use floras_core::View;
 use floras_sim::Estimate;
 use floras_sim::benchmark::{Benchmark, Entry, Point, Row};
-use floras_sim::number::{compact, percentage};
+use floras_sim::number::{compact, count, percentage};
 use floras_sim::schemes::{ChannelKnowledge, Trust};
 
-/// The reading of the results: what is equal, who is best at equal rounds, at equal airtime and at equal `ε`, and what the comparison
-/// leaves out.
-pub(super) fn paragraphs(benchmark: &Benchmark) -> Vec<String> {
-    let all = [equal(benchmark), open(benchmark), private(benchmark), caveats(benchmark)];
-    all.into_iter().filter(|text| !text.is_empty()).collect()
+/// The maximum number of entries that a sentence names as equally good.
+const MAX_NAMED: usize = 3;
+/// The smallest share of the `ε` of a point with which a private row is calibrated closely.
+const TIGHT: f64 = 0.98;
+
+/// Who is best at equal rounds, at equal airtime, with estimated channels and at equal `ε`, in one paragraph.
+pub(super) fn reading(benchmark: &Benchmark) -> String {
+    [open(benchmark), private(benchmark)].concat().join(" ")
 }
 
-fn equal(benchmark: &Benchmark) -> String {
+/// What is equal and what is not, one statement per string.
+pub(super) fn notes(benchmark: &Benchmark) -> Vec<String> {
+    [equal(benchmark), remarks(benchmark), assumptions(benchmark), exceptions(benchmark)].concat()
+}
+
+/// Names in code style, as in `` `a`, `b` and `c` ``.
+fn joined<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn equal(benchmark: &Benchmark) -> Vec<String> {
     let conditions = &benchmark.conditions;
-    let with_more = benchmark.entries.iter().filter(|entry| entry.antennas > 1);
-    let antennas: String = with_more
-        .map(|entry| {
-            format!(" `{}` has {} receive antennas, all others have one.", entry.name, entry.antennas)
-        })
-        .collect();
-    format!(
-        "All schemes train the same model ({} parameters) on the same data for {} rounds, with the same clients, steps and clip norm \
-         C = {}, over Rayleigh fading. The expected mean power of the clients over a round is at most 1, and the receiver's noise is the same in every \
-         channel use: the SNR is that of a channel use at unit power. Airtime counts all channel uses of a round, with pilots and \
-         control. Private points add noise until every client has ε ≤ {} at δ = {} after all rounds, in the view that the table \
-         names. Results are means over {} trials with 95% intervals.{antennas}",
-        conditions.parameters,
-        conditions.rounds,
-        compact(conditions.clip),
-        conditions.epsilon,
-        compact(conditions.delta),
-        conditions.trials,
-    )
+    let (one, more): (Vec<&Entry>, Vec<&Entry>) =
+        benchmark.entries.iter().partition(|entry| entry.antennas == 1);
+    let mut notes = vec![
+        format!(
+            "Learning: all schemes train the same model ({} parameters) on the same data for {}, with the same clients, steps and clip norm \
+             C = {}. Results are means over {} with 95% intervals.",
+            conditions.parameters,
+            count(conditions.rounds.into(), "round"),
+            compact(conditions.clip),
+            count(conditions.trials.into(), "trial"),
+        ),
+        "Channels: Rayleigh fading, independent between clients and rounds. The receiver's noise is the same in every channel use; the SNR is \
+         that of a channel use at unit power."
+            .to_owned(),
+        "Power: the mean power of the clients is at most 1, over the channel uses of the payload and over those of payload and pilots. Peaks \
+         differ, and the table has them."
+            .to_owned(),
+        "Airtime: all channel uses of a round count, with pilots and control. A scheme whose base station or clients need channels sends the \
+         pilots for them."
+            .to_owned(),
+        format!(
+            "Equal airtime: at the reference point every scheme also trains for as many rounds as fit into {} channel uses per parameter, \
+             at most {}.",
+            conditions.airtime, conditions.max_rounds
+        ),
+        format!(
+            "Channel knowledge: clients that need their channels know them without error, because the guarantees assume it. The column \
+             \"estimated channels\" shows the accuracy with the error of one pilot of unit power, of standard deviation {}, without \
+             protection. A base station that needs a sum of channels estimates it from noisy pilots.",
+            compact(conditions.channel_error)
+        ),
+        format!(
+            "Privacy: private points add noise until every client has ε ≤ {} at δ = {} after all rounds, in the view that the table names. \
+             The receiver's noise counts where that view allows it.",
+            conditions.epsilon,
+            compact(conditions.delta)
+        ),
+        "Settings are those of the scheme's file at all points; others may be better. Each scheme is compared as an uplink alone, without \
+         its paper's data, models and optimisers. Private rows compare protections as much as uplinks: each scheme has the one that its \
+         file supports."
+            .to_owned(),
+    ];
+    if let Some(first) = more.first() {
+        let same = more.iter().all(|entry| entry.antennas == first.antennas);
+        let antennas = if same { first.antennas.to_string() } else { "several".to_owned() };
+        let others = if one.is_empty() { "" } else { ", all others one" };
+        let names = joined(more.iter().map(|entry| entry.name.as_str()));
+        let has = if more.len() == 1 { "has" } else { "have" };
+        notes.push(format!("Antennas: {names} {has} {antennas} receive antennas{others}."));
+    }
+    notes
+}
+
+/// The remarks of the schemes, each once, with the entries that it is about.
+fn remarks(benchmark: &Benchmark) -> Vec<String> {
+    let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
+    for entry in &benchmark.entries {
+        for remark in &entry.remarks {
+            match grouped.iter_mut().find(|(known, _)| known == remark) {
+                Some((_, names)) => names.push(&entry.name),
+                None => grouped.push((remark, vec![&entry.name])),
+            }
+        }
+    }
+    grouped.into_iter().map(|(remark, names)| format!("{}: {remark}.", joined(names))).collect()
+}
+
+/// The assumptions of the private ranking's bounds, each once, with the entries whose bound makes it.
+fn assumptions(benchmark: &Benchmark) -> Vec<String> {
+    let point = benchmark.conditions.private();
+    let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
+    for entry in &benchmark.entries {
+        let row = benchmark.row(&entry.name, &point);
+        let bound = row.and_then(|row| row.bound(entry.view)).filter(|bound| bound.guarantee);
+        for assumption in bound.iter().flat_map(|bound| &bound.assumptions) {
+            match grouped.iter_mut().find(|(known, _)| known == assumption) {
+                Some((_, names)) => names.push(&entry.name),
+                None => grouped.push((assumption, vec![&entry.name])),
+            }
+        }
+    }
+    let note = |(assumption, names): (&str, Vec<&str>)| {
+        format!("Assumed by the private rows of {}: {assumption}.", joined(names))
+    };
+    grouped.into_iter().map(note).collect()
+}
+
+/// Rows that differ from the rest.
+fn exceptions(benchmark: &Benchmark) -> Vec<String> {
+    let mut notes = Vec::new();
+    let diverged: u32 = benchmark.rows.iter().map(|row| row.diverged).sum();
+    if diverged > 0 {
+        notes.push(format!(
+            "{} diverged at some point of the benchmark; they count as guessing.",
+            count(diverged.into(), "trial")
+        ));
+    }
+    let private = || benchmark.rows.iter().filter(|row| row.point.epsilon.is_some());
+    let unmet = private().filter(|row| row.accuracy.is_none()).count();
+    if unmet > 0 {
+        notes.push(format!("At {} no noise meets the ε; they have no result.", count(unmet as u64, "point")));
+    }
+    let is_loose = |row: &&Row| {
+        let entry = benchmark.entries.iter().find(|entry| entry.name == row.entry);
+        let spent = entry.and_then(|entry| row.bound(entry.view)?.epsilon);
+        spent.zip(row.point.epsilon).is_some_and(|(spent, epsilon)| spent < TIGHT * epsilon)
+    };
+    let loose = private().filter(is_loose).count();
+    if loose > 0 {
+        notes.push(format!(
+            "At {} the noise that exists anyway gives an ε below {TIGHT} of the target; the row states it.",
+            count(loose as u64, "private point")
+        ));
+    }
+    notes
 }
 
 /// The entries among some that have a value at a point, the best first, in words; `None` if there are none. Entries whose intervals
@@ -55,13 +172,12 @@ fn best(
     let half = |estimate: Estimate| estimate.ci95.unwrap_or(0.0);
     let lowest = first.mean - half(first);
     let near = others.iter().filter(|(_, other)| other.mean + half(*other) >= lowest);
-    let near: Vec<String> = near.map(|(name, _)| format!("`{name}`")).collect();
-    Some(match &near[..] {
-        [] => format!("`{name}` ({})", percentage(first)),
-        [one] => format!("`{name}` ({}; its interval overlaps that of {one})", percentage(first)),
-        near => {
-            format!("`{name}` ({}; its interval overlaps those of {})", percentage(first), near.join(", "))
-        }
+    let near: Vec<&str> = near.map(|(name, _)| *name).collect();
+    let value = percentage(first);
+    Some(match near.len() {
+        0 => format!("`{name}` ({value})"),
+        1..=MAX_NAMED => format!("`{name}` ({value}; intervals overlap with {})", joined(near)),
+        many => format!("`{name}` ({value}; intervals overlap with {many} others)"),
     })
 }
 
@@ -81,155 +197,73 @@ fn is_untrusting(entry: &Entry, row: &Row) -> bool {
         && trust.is_some_and(|trust| matches!(trust, Trust::NoOne | Trust::Clients))
 }
 
-fn open(benchmark: &Benchmark) -> String {
+fn open(benchmark: &Benchmark) -> Vec<String> {
     let conditions = &benchmark.conditions;
     let point = &conditions.reference;
     let accuracy = |row: &Row| row.accuracy;
-    let at_airtime = |row: &Row| row.at_airtime.map(|(_, accuracy)| accuracy);
-    let none_fits = |entry: &&Entry| {
-        let row = benchmark.row(&entry.name, point);
-        row.is_some_and(|row| row.cost.is_some() && row.at_airtime.is_none())
-    };
+    let at_airtime = |row: &Row| row.at_airtime.map(|at| at.accuracy);
     let mut sentences = Vec::new();
     if let Some(best) = best(benchmark, point, is_on_air, accuracy) {
         sentences.push(format!(
-            "Without protection, with K = {} clients at {} dB ({}) after {} rounds, the best scheme on the air is {best}.",
-            point.clients, point.snr_db, point.partition, conditions.rounds
+            "Without protection, with K = {} clients at {} dB ({}) after {}, the best scheme on the air is {best}.",
+            point.clients,
+            point.snr_db,
+            point.partition,
+            count(conditions.rounds.into(), "round")
         ));
     }
     if let Some(best) = best(benchmark, point, knows_nothing, accuracy) {
-        sentences
-            .push(format!("Among schemes whose clients know nothing about their channels it is {best}."));
+        sentences.push(format!("Without channel knowledge of the clients it is {best}."));
     }
     if let Some(best) = best(benchmark, point, is_on_air, at_airtime) {
         sentences.push(format!(
-            "At an equal airtime of {} channel uses per parameter, it is {best}.",
+            "At an equal airtime of {} channel uses per parameter it is {best}.",
             conditions.airtime
         ));
     }
     if let Some(best) = best(benchmark, point, knows_nothing, at_airtime) {
         sentences.push(format!("At this airtime and without channel knowledge it is {best}."));
     }
-    let left_out: Vec<String> =
-        benchmark.entries.iter().filter(none_fits).map(|entry| format!("`{}`", entry.name)).collect();
+    let none_fits = |entry: &&Entry| {
+        let row = benchmark.row(&entry.name, point);
+        row.is_some_and(|row| row.cost.is_some() && row.at_airtime.is_none())
+    };
+    let left_out = joined(benchmark.entries.iter().filter(none_fits).map(|entry| entry.name.as_str()));
     if !left_out.is_empty() {
+        sentences.push(format!("Not one round of {left_out} fits into it."));
+    }
+    if let Some(best) = best(benchmark, point, is_on_air, |row| row.with_estimates) {
         sentences.push(format!(
-            "Not one round of {} fits into {} channel uses per parameter.",
-            left_out.join(", "),
-            conditions.airtime
+            "If clients estimate the channels that they need from one pilot of unit power, the best scheme among them is {best}."
         ));
     }
-    sentences.join(" ")
+    sentences
 }
 
-fn private(benchmark: &Benchmark) -> String {
+fn private(benchmark: &Benchmark) -> Vec<String> {
     let conditions = &benchmark.conditions;
     let point = &conditions.private();
     let accuracy = |row: &Row| row.accuracy;
     let mut sentences = Vec::new();
     if let Some(best) = best(benchmark, point, is_untrusting, accuracy) {
         sentences.push(format!(
-            "At ε ≤ {} against a base station that keeps its raw samples, with noise of the clients alone, the best scheme on the \
-             air is {best}. Noise that is a key of the scheme, such as artificial_noise_std, protects only if the coefficients that \
-             clients invert are correct, although the base station can return others. Masks and the noise of each client protect \
-             with any coefficients.",
+            "At ε ≤ {} against a base station that keeps its raw samples, with noise of the clients alone, the best scheme on the air is \
+             {best}.",
             conditions.epsilon
         ));
     }
     let is_blind = |entry: &Entry, row: &Row| is_untrusting(entry, row) && knows_nothing(entry, row);
     if let Some(best) = best(benchmark, point, is_blind, accuracy) {
-        sentences.push(format!("Among these schemes, the best one without channel knowledge is {best}."));
+        sentences.push(format!("Among these, the best one without channel knowledge is {best}."));
     }
     let is_trusting = |entry: &Entry, row: &Row| is_on_air(entry, row) && !is_untrusting(entry, row);
     if let Some(best) = best(benchmark, point, is_trusting, accuracy) {
         sentences.push(format!(
-            "At ε ≤ {} with noise of a trusted base station or receiver, the best scheme is {best}.",
-            conditions.epsilon
+            "If clients trust the base station or its receiver's noise, the best scheme on the air is {best}."
         ));
     }
     if let Some(best) = best(benchmark, point, |entry, row| !is_on_air(entry, row), accuracy) {
-        sentences.push(format!("At ε ≤ {} without a radio, the best one is {best}.", conditions.epsilon));
+        sentences.push(format!("Without a radio the best one is {best}."));
     }
-    sentences.join(" ")
-}
-
-fn caveats(benchmark: &Benchmark) -> String {
-    let diverged: u32 = benchmark.rows.iter().map(|row| row.diverged).sum();
-    let unmet = benchmark.rows.iter().filter(|row| row.accuracy.is_none()).count();
-    let is_present = |scheme: &str| benchmark.entries.iter().any(|entry| entry.scheme == scheme);
-    let present = |schemes: &[&str]| -> Option<String> {
-        let found: Vec<String> =
-            schemes.iter().filter(|scheme| is_present(scheme)).map(|scheme| format!("`{scheme}`")).collect();
-        let (last, first) = found.split_last()?;
-        Some(if first.is_empty() { last.clone() } else { format!("{} and {last}", first.join(", ")) })
-    };
-    let mut text = "What is not equal: channels are independent between clients in all schemes".to_owned();
-    if let Some(schemes) = present(&["broadband-inversion", "one-bit"]) {
-        text.push_str(&format!(", between subcarriers in {schemes}"));
-    }
-    if is_present("fsk-vote") {
-        text.push_str(", and between parameters in `fsk-vote`");
-    }
-    text.push('.');
-    if let Some(schemes) = present(&["digital", "d-dsgd"]) {
-        text.push_str(&format!(
-            " Clients of {schemes} send at the power K in a share 1/K of the channel uses."
-        ));
-    }
-    if let Some(schemes) = present(&["digital", "one-bit", "blind"]) {
-        text.push_str(&format!(
-            " Clients of {schemes} send in both real dimensions of a symbol, those of other schemes in one."
-        ));
-    }
-    text.push_str(
-        " Clients that know their channels know them without error. Base stations that need channels estimate them from noisy \
-         pilots. Power is the mean power of the payload, at most 1: pilots have a power of their own, and peaks differ. At an equal \
-         airtime, a scheme trains for at most the rounds of the benchmark.",
-    );
-    if let Some(schemes) = present(&["digital"]) {
-        text.push_str(&format!(
-            " Only the base station of {schemes} knows all channels without pilots in the airtime."
-        ));
-    }
-    text.push_str(
-        " The settings of a scheme are those of its file, for all points; others may be better. Private rows compare protections as \
-         much as uplinks: each scheme has the one that its file supports. Where the receiver's noise hides the updates too, ε is \
-         smaller than asked for.",
-    );
-    if is_present("one-bit") {
-        text.push_str(
-            " Zeros of an update count as positive votes in `one-bit`, which matters if clients hold few samples.",
-        );
-    }
-    if is_present("d-dsgd") {
-        text.push_str(
-            " A client of `d-dsgd` sends nothing if its share of the channel uses has no room for one value.",
-        );
-    }
-    text.push_str(
-        " Each scheme is compared as an uplink alone, without its paper's data, models and optimisers.",
-    );
-    if benchmark.entries.iter().any(|entry| entry.name == "digital-masked") {
-        text.push_str(" An update of `digital-masked` that is lost leaves its masks in the sum.");
-    }
-    const BOTH_VIEWS: [&str; 6] =
-        ["channel-inversion", "broadband-inversion", "power-control", "one-bit", "a-dsgd", "cotaf"];
-    const RAW_SIGNAL: [&str; 3] = ["artificial-noise", "phase-corrected", "fsk-vote"];
-    let of = |schemes: &[&str], views: &str| Some(format!("the {views} numbers of {}", present(schemes)?));
-    let aligned = [of(&BOTH_VIEWS, "raw-signal and any-channel"), of(&RAW_SIGNAL, "raw-signal")];
-    let aligned: Vec<String> = aligned.into_iter().flatten().collect();
-    if !aligned.is_empty() {
-        text.push_str(&format!(
-            " Without masks or local noise, {} assume that the base station, and anyone it works with, receives with one \
-             antenna, the one at which clients are aligned. With a second antenna they do not hold.",
-            aligned.join(" and ")
-        ));
-    }
-    if diverged > 0 {
-        text.push_str(&format!(" {diverged} trials diverged; they count as guessing."));
-    }
-    if unmet > 0 {
-        text.push_str(&format!(" At {unmet} points no noise meets the ε; they have no result."));
-    }
-    text
+    sentences
 }

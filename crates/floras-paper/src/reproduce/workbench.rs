@@ -7,7 +7,7 @@ use std::{fs, iter, panic, thread};
 
 use floras_sim::{
     Entry, Estimate, Event, Experiment, Federation, PreparedRun, RoundMetrics, RunDirectory, SimError,
-    Summary, TrialSummary, write_atomically,
+    Summary, TrialSummary, create_directory, write_atomically,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,15 +20,17 @@ const GUESSING: f64 = 0.1;
 pub enum Stage<'a> {
     /// A step other than training, with its description.
     Working(&'a str),
-    /// One of several experiments begins, which run in parallel and report nothing else.
-    Run {
-        /// Name of the run, also the name of its directory.
+    /// One of several tasks begins, which run in parallel and report nothing else.
+    Task {
+        /// What the tasks are, such as `run`.
+        kind: &'static str,
+        /// Name of the task; that of its directory, for a run.
         name: &'a str,
-        /// Its number, counted from 1. Runs that are already complete come first.
+        /// Its number, counted from 1. Tasks that are already complete come first.
         number: usize,
-        /// Number of runs that were already complete.
+        /// Number of tasks that were already complete.
         complete: usize,
-        /// Number of all runs.
+        /// Number of all tasks.
         count: usize,
     },
     /// An experiment begins.
@@ -57,11 +59,26 @@ pub struct Workbench<'a> {
     pub watch: &'a (dyn Fn(Stage<'_>) + Sync),
 }
 
-/// Stored calibrations, and a description of their settings.
+/// A stored calibration, or several ones, and a description of the settings.
 #[derive(Deserialize, Serialize)]
 struct Stored<T> {
     about: String,
-    found: BTreeMap<String, T>,
+    found: T,
+}
+
+impl<T: DeserializeOwned + Serialize> Stored<T> {
+    /// What a file holds; `None` if it is missing, damaged or about other settings.
+    fn read(path: &Path, about: &str) -> Option<T> {
+        let stored: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        (stored.about == about).then_some(stored.found)
+    }
+
+    fn write(path: &Path, about: String, found: T) -> Result<T, SimError> {
+        let stored = Self { about, found };
+        let text = serde_json::to_vec_pretty(&stored).map_err(|error| SimError::encoding(path, error))?;
+        write_atomically(path, &text)?;
+        Ok(stored.found)
+    }
 }
 
 /// The results of a finished experiment.
@@ -105,41 +122,78 @@ impl Workbench<'_> {
     }
 
     /// Runs experiments in parallel, each on one thread, because accounts cannot be shared among threads.
-    ///
-    /// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next run
-    /// before it has finished its own.
     pub(crate) fn run_all(
         &self,
         planned: BTreeMap<String, Experiment>,
     ) -> Result<BTreeMap<String, (Experiment, RunRecord)>, SimError> {
-        let is_complete = |name: &str| RunDirectory::summary_file(&self.run_directory(name)).exists();
-        let (mut planned, others): (Vec<_>, Vec<_>) =
-            planned.into_iter().partition(|(name, _)| is_complete(name));
-        let complete = planned.len();
-        planned.extend(others);
-        let (next, count) = (AtomicUsize::new(0), planned.len());
         let silent = Workbench { threads: 1, watch: &|_: Stage<'_>| {}, ..*self };
-        let run = |number: usize| {
-            let (name, experiment) = planned.get(number)?;
-            (self.watch)(Stage::Run { name, number: number + 1, complete, count });
-            Some(silent.run(name, experiment).map(|record| (name.clone(), (experiment.clone(), record))))
+        let is_complete =
+            |name: &str, _: &Experiment| RunDirectory::summary_file(&self.run_directory(name)).exists();
+        self.in_parallel("run", planned, is_complete, |name, experiment| {
+            Ok((experiment.clone(), silent.run(name, experiment)?))
+        })
+    }
+
+    /// Tasks by name on as many threads as the workbench has, those that are complete first.
+    ///
+    /// The workers are not a rayon pool. A worker of one pool that waits for another pool, as every run does, would begin the next task
+    /// before it has finished its own.
+    fn in_parallel<I: Sync, R: Send>(
+        &self,
+        kind: &'static str,
+        tasks: BTreeMap<String, I>,
+        is_complete: impl Fn(&str, &I) -> bool,
+        work: impl Fn(&str, &I) -> Result<R, SimError> + Sync,
+    ) -> Result<BTreeMap<String, R>, SimError> {
+        let (mut tasks, others): (Vec<_>, Vec<_>) =
+            tasks.into_iter().partition(|(name, task)| is_complete(name, task));
+        let complete = tasks.len();
+        tasks.extend(others);
+        let (next, count) = (AtomicUsize::new(0), tasks.len());
+        let one = |number: usize| {
+            let (name, task) = tasks.get(number)?;
+            (self.watch)(Stage::Task { kind, name, number: number + 1, complete, count });
+            Some(work(name, task).map(|result| (name.clone(), result)))
         };
-        let work = || {
+        let worker = || {
             let done: Result<Vec<_>, SimError> =
-                iter::from_fn(|| run(next.fetch_add(1, Ordering::Relaxed))).collect();
+                iter::from_fn(|| one(next.fetch_add(1, Ordering::Relaxed))).collect();
             if done.is_err() {
-                // The other workers begin no further run.
+                // The other workers begin no further task.
                 next.store(count, Ordering::Relaxed);
             }
             done
         };
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(work)).collect();
-            let mut runs = BTreeMap::new();
+            let workers: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(worker)).collect();
+            let mut results = BTreeMap::new();
             for worker in workers {
-                runs.extend(worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
+                results.extend(worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
             }
-            Ok(runs)
+            Ok(results)
+        })
+    }
+
+    /// Calibrations by name, each with a description of its settings. Each is stored in a file of `directory` once it is found, so that
+    /// an interrupted search resumes. Each is computed on one thread.
+    pub(crate) fn calibrate_all<I: Sync, T: DeserializeOwned + Send + Serialize>(
+        &self,
+        directory: &str,
+        tasks: BTreeMap<String, (String, I)>,
+        find: impl Fn(&I) -> Result<T, SimError> + Sync,
+    ) -> Result<BTreeMap<String, T>, SimError> {
+        let directory = self.directory.join(directory);
+        create_directory(&directory)?;
+        let path = |name: &str| directory.join(format!("{name}.json"));
+        let stored = |name: &str, about: &str| Stored::<T>::read(&path(name), about);
+        let is_complete = |name: &str, (about, _): &(String, I)| stored(name, about).is_some();
+        self.in_parallel("calibration", tasks, is_complete, |name, (about, task)| {
+            if let Some(found) = stored(name, about) {
+                return Ok(found);
+            }
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+            let found = pool.install(|| find(task))?;
+            Stored::write(&path(name), about.clone(), found)
         })
     }
 
@@ -153,16 +207,11 @@ impl Workbench<'_> {
         make: impl FnOnce() -> Result<BTreeMap<String, T>, SimError>,
     ) -> Result<BTreeMap<String, T>, SimError> {
         let path = self.directory.join(file);
-        let stored = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Stored<T>>(&bytes).ok());
-        if let Some(stored) = stored.filter(|stored| stored.about == about)
-            && keys.iter().all(|key| stored.found.contains_key(key))
-        {
-            return Ok(stored.found);
+        let stored: Option<BTreeMap<String, T>> = Stored::read(&path, &about);
+        if let Some(found) = stored.filter(|found| keys.iter().all(|key| found.contains_key(key))) {
+            return Ok(found);
         }
-        let stored = Stored { about, found: make()? };
-        let text = serde_json::to_vec_pretty(&stored).map_err(|error| SimError::encoding(&path, error))?;
-        write_atomically(&path, &text)?;
-        Ok(stored.found)
+        Stored::write(&path, about, make()?)
     }
 }
 
@@ -175,23 +224,6 @@ impl RunRecord {
     /// Final test accuracy over the trials, from 0 to 1.
     pub(crate) fn accuracy(&self) -> Option<Estimate> {
         Estimate::of(&self.accuracies())
-    }
-
-    /// Test accuracy after a number of rounds, from 0 to 1: the last that was measured until then in each trial. `None` if a trial has
-    /// none.
-    pub(crate) fn accuracy_after(&self, rounds: u32) -> Option<Estimate> {
-        if rounds >= self.summary.rounds {
-            return self.accuracy();
-        }
-        let in_trial = |trial: u32| {
-            let until = self.metrics.iter().filter(|line| line.trial == trial && line.round <= rounds);
-            let accuracy =
-                |line: &RoundMetrics| if line.diverged { Some(GUESSING) } else { line.test_accuracy };
-            until.filter_map(accuracy).next_back()
-        };
-        let trials = 0..self.summary.trials.len() as u32;
-        let accuracies: Option<Vec<f64>> = trials.map(in_trial).collect();
-        Estimate::of(&accuracies?)
     }
 
     /// Each trial's final test accuracy, from 0 to 1; `None` if it diverged.

@@ -31,10 +31,12 @@ pub struct Benchmark {
     pub entries: Vec<Entry>,
     /// All results, by entry and then by point.
     pub rows: Vec<Row>,
-    /// What the results show, one string per paragraph.
-    pub text: Vec<String>,
+    /// What the results show, in one paragraph.
+    pub reading: String,
+    /// What is equal and what is not, one statement per string.
+    pub notes: Vec<String>,
     /// The plots, in the order of the page.
-    pub panels: Vec<Panel>,
+    pub panels: Vec<CaptionedPanel>,
 }
 
 impl Benchmark {
@@ -83,8 +85,27 @@ pub struct Conditions {
     pub epsilon: f64,
     /// The airtime at which schemes are also compared, in channel uses per parameter over the whole training.
     pub airtime: f64,
+    /// Maximum number of rounds of that comparison, which bounds its computing time.
+    pub max_rounds: u32,
+    /// Standard deviation of a client's estimate of its channel from one pilot of unit power at the reference point, relative to the
+    /// mean power 1 of channels.
+    pub channel_error: f64,
     /// The point of the learning curves and of the ranking, without protection.
     pub reference: Point,
+}
+
+impl Row {
+    /// The bound in a view; `None` if the view does not apply.
+    pub fn bound(&self, view: View) -> Option<&ViewBound> {
+        self.privacy.iter().find(|bound| bound.view == view)
+    }
+}
+
+impl RowCost {
+    /// The larger one of the mean powers with and without pilots, which a comparison at equal power limits.
+    pub fn power(&self) -> f64 {
+        self.power_mean.max(self.power_with_pilots)
+    }
 }
 
 impl Conditions {
@@ -109,6 +130,17 @@ pub struct Entry {
     pub channel_knowledge: ChannelKnowledge,
     /// The view in which private points meet the benchmark's `ε`.
     pub view: View,
+    /// What a comparison must state about the scheme.
+    pub remarks: Vec<String>,
+}
+
+/// A plot with what it leaves out.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CaptionedPanel {
+    /// The curves.
+    pub panel: Panel,
+    /// The entries that the plot leaves out, and why; empty if it has all.
+    pub caption: String,
 }
 
 /// The conditions of a comparison.
@@ -139,11 +171,24 @@ pub struct Row {
     pub diverged: u32,
     /// The cost on the air; `None` without a radio.
     pub cost: Option<RowCost>,
-    /// Test accuracy at the benchmark's airtime, and the number of rounds that fit into it: at most all of them. `None` without a
-    /// radio, and if not even one round fits.
-    pub at_airtime: Option<(u32, Estimate)>,
+    /// The result at the benchmark's airtime. `None` but at the reference point, without a radio, and if not even one round fits.
+    pub at_airtime: Option<AtAirtime>,
+    /// Final test accuracy if clients estimate their channels from one pilot of unit power. `None` but at the reference point, and for
+    /// schemes whose clients need no channels or know them without error by definition.
+    pub with_estimates: Option<Estimate>,
     /// `ε` in each view after all rounds.
     pub privacy: Vec<ViewBound>,
+}
+
+/// The result of training for a given airtime.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct AtAirtime {
+    /// Number of rounds that the scheme trained for.
+    pub rounds: u32,
+    /// Whether more rounds would fit, but the maximum number was reached.
+    pub is_capped: bool,
+    /// Test accuracy after them, from 0 to 1.
+    pub accuracy: Estimate,
 }
 
 /// What protects clients at a private point.
@@ -160,11 +205,15 @@ pub struct ProtectedBy {
 pub struct RowCost {
     /// Channel uses per parameter, with pilots and control.
     pub uses: f64,
+    /// Channel uses of pilots, per parameter.
+    pub pilot_uses: f64,
     /// Energy of a client, in channel uses at unit power per parameter.
     pub energy: f64,
-    /// Mean transmit power of a client, in units of the power of a symbol of amplitude 1.
+    /// Mean transmit power of a client over the payload, in units of the power of a symbol of amplitude 1.
     pub power_mean: f64,
-    /// Largest mean power of a client over a round, in the same unit.
+    /// Mean transmit power of a client over payload and pilots, in the same unit.
+    pub power_with_pilots: f64,
+    /// Largest mean power of a client over the payload of a round, in the same unit.
     pub power_peak: f64,
 }
 
@@ -180,6 +229,9 @@ pub struct ViewBound {
     pub epsilon_above: Option<f64>,
     /// Whether the bound is a guarantee.
     pub guarantee: bool,
+    /// The assumptions of the bound.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
 }
 
 impl ViewBound {
@@ -188,7 +240,8 @@ impl ViewBound {
         let bound = |view| {
             let statement = views.get(view)?;
             let (epsilon, epsilon_above) = (statement.epsilon, statement.epsilon_above);
-            Some(Self { view, epsilon, epsilon_above, guarantee: statement.guarantee })
+            let (guarantee, assumptions) = (statement.guarantee, statement.assumptions.clone());
+            Some(Self { view, epsilon, epsilon_above, guarantee, assumptions })
         };
         View::BY_ADVERSARY.into_iter().filter_map(bound).collect()
     }

@@ -4,9 +4,10 @@ use std::iter;
 
 use floras_core::{Choice, View};
 
-use super::{Benchmark, Entry, Point, Row, RowCost, ViewBound};
+use super::{AtAirtime, Benchmark, Entry, Point, Row, RowCost, ViewBound};
 use crate::inquiry::epsilon_text;
 use crate::number::{compact, count, percentage};
+use crate::schemes::ChannelKnowledge;
 
 /// A table of texts.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,50 +84,85 @@ impl Benchmark {
                 entry.name.clone(),
                 accuracy(row),
                 entry.view.to_string(),
+                row.bound(entry.view).map_or_else(|| NONE.to_owned(), ViewBound::text),
+                cost(row, |cost| cost.uses),
+                cost(row, |cost| cost.energy),
                 by.map_or_else(|| NONE.to_owned(), |by| by.trust.label()),
                 entry.channel_knowledge.label(),
+                entry.antennas.to_string(),
                 by.map_or_else(|| "no noise gives this ε".to_owned(), |by| by.noise.clone()),
             ]
         };
+        let heading = [
+            "scheme",
+            "accuracy",
+            "view",
+            "ε",
+            "uses",
+            "energy",
+            "clients trust",
+            "clients know",
+            "antennas",
+            "protected by",
+        ];
         Table {
-            title: format!("Private training: ε = {} ({})", conditions.epsilon, point.words()),
-            heading: texts(["scheme", "accuracy", "view", "clients trust", "clients know", "protected by"]),
+            title: format!("Private training: ε ≤ {} ({})", conditions.epsilon, point.words()),
+            heading: texts(heading),
             rows: self.ranked(&point).into_iter().map(row).collect(),
             note: format!(
-                "The guarantee of a row holds against the adversary of its view: compare rows of one view whose clients trust the same parties. δ = {}, {}.",
-                compact(conditions.delta),
+                "The guarantee of a row holds against the adversary of its view: compare rows of one view whose clients trust the same \
+                 parties. ε is that of the row in its view after {}, at δ = {}. Uses and energy are those of a round, as below.",
                 count(conditions.rounds.into(), "round"),
+                compact(conditions.delta),
             ),
         }
     }
 
     fn unprotected(&self) -> Table {
-        let point = &self.conditions.reference;
+        let conditions = &self.conditions;
+        let point = &conditions.reference;
         let row = |(entry, row): (&Entry, &Row)| {
-            let cost = |pick: fn(&RowCost) -> f64| {
-                row.cost.as_ref().map_or_else(|| NONE.to_owned(), |cost| three_digits(pick(cost)))
-            };
             vec![
                 entry.name.clone(),
                 accuracy(row),
                 at_airtime(row),
-                cost(|cost| cost.uses),
-                cost(|cost| cost.energy),
-                cost(|cost| cost.power_mean),
+                with_estimates(entry, row),
+                cost(row, |cost| cost.uses),
+                cost(row, |cost| cost.energy),
+                cost(row, RowCost::power),
+                cost(row, |cost| cost.power_peak),
                 entry.channel_knowledge.label(),
+                entry.antennas.to_string(),
             ]
         };
-        let airtime = format!("at {} uses", self.conditions.airtime);
+        let airtime = format!("at {} uses", conditions.airtime);
+        let heading = [
+            "scheme",
+            "accuracy",
+            &airtime,
+            "estimated channels",
+            "uses",
+            "energy",
+            "mean power",
+            "peak power",
+            "clients know",
+            "antennas",
+        ];
         Table {
             title: format!("Without protection ({})", point.words()),
-            heading: texts(["scheme", "accuracy", &airtime, "uses", "energy", "mean power", "clients know"]),
+            heading: texts(heading),
             rows: self.ranked(point).into_iter().map(row).collect(),
             note: format!(
-                "Uses: channel uses per parameter and round, with pilots and control. {}{}: accuracy in the rounds that fit into that \
-                 airtime. Energy: that of a client in a round, in channel uses at unit power per parameter. Mean power: that of the \
-                 clients over a round. Schemes without a radio have none.",
+                "Accuracy: after {}. {}{}: accuracy if a scheme trains for as many rounds as fit into this airtime; a star marks the \
+                 maximum of {}. Estimated channels: accuracy if clients know their channels with the error of one pilot of unit power, \
+                 of standard deviation {}. Uses: channel uses per parameter and round, with pilots and control. Energy: that of a client in \
+                 a round, in channel uses at unit power per parameter. Mean power: the larger one of the mean over the payload and over \
+                 payload and pilots. Peak power: the largest mean of a client over the payload of a round. A dash: without a radio.",
+                count(conditions.rounds.into(), "round"),
                 airtime[..1].to_uppercase(),
                 &airtime[1..],
+                count(conditions.max_rounds.into(), "round"),
+                compact(conditions.channel_error),
             ),
         }
     }
@@ -153,8 +189,7 @@ impl Benchmark {
     fn views_of(&self, point: &Point) -> Table {
         let row = |entry: &Entry| {
             let row = self.row(&entry.name, point)?;
-            let of = |view| row.privacy.iter().find(|found| found.view == view);
-            let cell = |view| of(view).map_or_else(|| NONE.to_owned(), ViewBound::text);
+            let cell = |view| row.bound(view).map_or_else(|| NONE.to_owned(), ViewBound::text);
             Some(iter::once(entry.name.clone()).chain(View::BY_ADVERSARY.map(cell)).collect())
         };
         Table {
@@ -201,7 +236,7 @@ impl Point {
 
 impl ViewBound {
     /// The bound, rounded up; in parentheses if it is not proven.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match (self.epsilon, self.epsilon_above) {
             (Some(epsilon), _) if self.guarantee => epsilon_text(epsilon),
             (Some(epsilon), _) => format!("({})", epsilon_text(epsilon)),
@@ -222,12 +257,28 @@ fn accuracy(row: &Row) -> String {
 /// Accuracy in the number of rounds that fit into the benchmark's airtime.
 fn at_airtime(row: &Row) -> String {
     match row.at_airtime {
-        Some((rounds, accuracy)) => {
-            format!("{} ({})", percentage(accuracy), count(rounds.into(), "round"))
+        Some(AtAirtime { rounds, is_capped, accuracy }) => {
+            let star = if is_capped { "*" } else { "" };
+            format!("{} ({}{star})", percentage(accuracy), count(rounds.into(), "round"))
         }
         None if row.cost.is_some() => "not one round".to_owned(),
         None => NONE.to_owned(),
     }
+}
+
+/// Accuracy if clients estimate their channels.
+fn with_estimates(entry: &Entry, row: &Row) -> String {
+    match row.with_estimates {
+        Some(accuracy) => percentage(accuracy),
+        None if row.cost.is_none() => NONE.to_owned(),
+        None if entry.channel_knowledge == ChannelKnowledge::Nothing => "none needed".to_owned(),
+        None => "no model".to_owned(),
+    }
+}
+
+/// A part of the cost; a dash without a radio.
+fn cost(row: &Row, pick: impl Fn(&RowCost) -> f64) -> String {
+    row.cost.as_ref().map_or_else(|| NONE.to_owned(), |cost| three_digits(pick(cost)))
 }
 
 fn three_digits(value: f64) -> String {

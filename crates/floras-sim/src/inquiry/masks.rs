@@ -7,6 +7,9 @@
 //! Masks of a client whose update is lost stay in the sum. If that is rare, the median ignores it, although one such round can destroy
 //! the model. Where clients can be silent or in outage, the rounds with and without a loss have a median each, and the root of the
 //! weighted mean of their squares is minimised. The weight of a loss is its share of the drawn rounds, but at least that of one round.
+//!
+//! The receiver's noise can protect more than the masks do, as at a low SNR at unit power. The account knows both, and `ε` is then smaller
+//! than the target. Smaller masks, for a larger `μ`, are searched until the account meets the target closely.
 
 use floras_core::random::{Domain, TrialId};
 use floras_core::{Masks, View};
@@ -25,6 +28,13 @@ use crate::federation::{Dropouts, protected, scope, select};
 const ROUNDS: u32 = 200;
 /// Number of rounds with a lost update, if none of those that are drawn has one.
 const LOSSES: usize = 20;
+
+/// The smallest share of the target that `ε` has, where smaller masks can reach it.
+const TIGHT: f64 = 0.99;
+/// Relative tolerance of the searched `μ`.
+const TOLERANCE: f64 = 1e-4;
+/// Maximum factor by which `μ` of the masks may exceed that of the target.
+const MAX_LOOSENING: f64 = 1e3;
 
 /// Masks that meet an `ε`, and the noise with them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -85,10 +95,14 @@ pub(super) fn calibrate(
     let (sensitivity, per_round) = (2.0 * clip, settings.clients.per_round);
     let drawn = Drawn::new(&settings, scope)?;
     let noise = |masks: Masks| drawn.typical_noise(masks).unwrap_or(f64::INFINITY);
-    let masks = quietest_masks(mu, sensitivity, per_round.into(), colluding, noise)?;
+    let at = |mu: f64| -> Result<Accounted, SimError> {
+        let masks = quietest_masks(mu, sensitivity, per_round.into(), colluding, noise)?;
+        let found = with(masks)?;
+        let account = ExperimentAccount::of(&found.build()?, protected.clone())?;
+        Ok(Accounted { epsilon: account.epsilon(view)?, masks, found, account })
+    };
+    let Accounted { masks, found, account, .. } = loosest(at, mu, epsilon)?;
     let decoded_noise_std = drawn.typical_noise(masks)?;
-    let found = with(masks)?;
-    let account = ExperimentAccount::of(&found.build()?, protected)?;
     let fragment = format!(
         "[masks]\nmask_std = {:?}\nnoise_std = {:?}\ncolluding = {colluding}\n",
         masks.mask_std(),
@@ -124,6 +138,39 @@ pub(super) fn calibrate(
         fragment: Some(fragment),
         file: Some(found.without_unused()?.to_toml()),
     })
+}
+
+/// Masks with the account of their experiment.
+struct Accounted {
+    masks: Masks,
+    found: ExperimentBuilder,
+    account: ExperimentAccount,
+    epsilon: Option<f64>,
+}
+
+/// The masks for `μ`, or for the largest one with which `epsilon` is met if the receiver's noise protects more than they do. `ε` is then above
+/// `TIGHT·epsilon`, unless the receiver's noise alone gives less.
+fn loosest(
+    at: impl Fn(f64) -> Result<Accounted, SimError>,
+    mu: f64,
+    epsilon: f64,
+) -> Result<Accounted, SimError> {
+    let is_met = |one: &Accounted| one.epsilon.is_some_and(|spent| spent <= epsilon);
+    let is_tight = |one: &Accounted| one.epsilon.is_none_or(|spent| spent >= TIGHT * epsilon);
+    let (mut best, mut met, mut is_not) = (at(mu)?, mu, None);
+    while !is_tight(&best) && is_not.is_none_or(|above| above > (1.0 + TOLERANCE) * met) {
+        let tried = is_not.map_or(2.0 * met, |above: f64| (met * above).sqrt());
+        if tried > MAX_LOOSENING * mu {
+            break;
+        }
+        let one = at(tried)?;
+        if is_met(&one) {
+            (best, met) = (one, tried);
+        } else {
+            is_not = Some(tried);
+        }
+    }
+    Ok(best)
 }
 
 /// The experiment without masks, and the number of colluders that it names.
@@ -261,6 +308,8 @@ mod tests {
             &["clients.total=200", "uplink.sequences=20", "uplink.receiver=mmse", "rounds=5"],
             &["uplink.scheme=channel-inversion", "clients.dropout=0.1"],
             &["uplink.scheme=ideal"],
+            // The receiver's noise protects more than masks for this ε would.
+            &["uplink.scheme=broadband-inversion", "uplink.admission=amplitude=0.3", "uplink.power=unit", "uplink.snr_db=0"],
         ] {
             let calibration = found(assignments);
             let epsilon = calibration.epsilon.unwrap();

@@ -23,7 +23,7 @@ use floras_phy::{Blind, BlindSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, MuDistribution, PrivacyError, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, check_coherence, require_equal_channels};
+use super::{BOTH_DIMENSIONS, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, check_coherence, require_equal_channels};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, is_default};
@@ -196,6 +196,13 @@ impl Scheme for BlindScheme {
 
     fn adversary_sees(&self, view: View) -> Option<&'static str> {
         (view == View::RawSignal).then_some("samples, all antennas")
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        match self.parameters_per_symbol {
+            ParametersPerSymbol::One => Vec::new(),
+            ParametersPerSymbol::Two => vec![BOTH_DIMENSIONS],
+        }
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

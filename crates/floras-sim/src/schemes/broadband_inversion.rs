@@ -13,7 +13,7 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelKnowledge, NO_NOISE, NOT_KNOWN, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile,
+    ChannelKnowledge, NO_NOISE, NOT_KNOWN, ONE_ANTENNA, SAMPLES_AND_CHANNELS, INDEPENDENT_SUBCARRIERS, Scheme, SchemeFile,
     admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples, require_equal_channels,
     require_one_antenna, set_by_receiver_noise,
 };
@@ -133,6 +133,10 @@ impl Scheme for BroadbandInversionScheme {
 
     fn adversary_sees(&self, view: View) -> Option<&'static str> {
         (view == View::AnyChannel).then_some(SAMPLES_AND_CHANNELS)
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        vec![INDEPENDENT_SUBCARRIERS]
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

@@ -8,7 +8,7 @@ use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
 use super::a_dsgd::{DEFAULT_USES, USES, check_known};
-use super::{ChannelKnowledge, Scheme, SchemeFile, require_one_antenna};
+use super::{ChannelKnowledge, SHARED_USES, Scheme, SchemeFile, require_one_antenna};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -78,6 +78,10 @@ impl Scheme for DDsgdScheme {
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         require_one_antenna(radio)?;
         check_known(radio)
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        vec![SHARED_USES, "a client sends nothing if its share of the channel uses has no room for one value"]
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

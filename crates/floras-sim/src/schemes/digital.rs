@@ -11,7 +11,7 @@ use floras_phy::{CodeRate, Digital, DigitalSettings, Uplink, UplinkError};
 use floras_privacy::Account;
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, NoiseKey, Scheme, SchemeFile, Trust};
+use super::{BOTH_DIMENSIONS, ChannelKnowledge, NoiseKey, SHARED_USES, Scheme, SchemeFile, Trust};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -219,6 +219,18 @@ impl Scheme for DigitalScheme {
     fn adversary_sees(&self, view: View) -> Option<&'static str> {
         (self.central_noise_std > 0.0 && matches!(view, View::Actual | View::AnyChannel))
             .then_some("noisy sums")
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        let mut remarks = vec![
+            SHARED_USES,
+            BOTH_DIMENSIONS,
+            "the base station knows all channels without error from one pilot of each client",
+        ];
+        if self.is_linear() {
+            remarks.push("with masks, an update that is lost leaves its masks in the sum");
+        }
+        remarks
     }
 
     fn noise_key(&self) -> Option<NoiseKey> {

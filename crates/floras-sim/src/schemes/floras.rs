@@ -20,7 +20,7 @@ use floras_phy::{Channels, Floras, FlorasSettings, SequenceSet, Uplink, UplinkEr
 use floras_privacy::{Account, Coefficients, Setting, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, Scheme, SchemeFile, check_coherence};
+use super::{BOTH_DIMENSIONS, ChannelKnowledge, Scheme, SchemeFile, check_coherence};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, SIZES, Settings, is_default, within};
@@ -407,6 +407,13 @@ impl Scheme for FlorasScheme {
             .check_packing(self.parameters_per_symbol)
             .map_err(|error| ExperimentError::value("uplink.parameters_per_symbol", error))?;
         check_coherence(radio, self.parameters_per_symbol)
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        match self.parameters_per_symbol {
+            ParametersPerSymbol::One => Vec::new(),
+            ParametersPerSymbol::Two => vec![BOTH_DIMENSIONS],
+        }
     }
 
     fn details(&self, per_round: u32) -> Vec<(&'static str, String)> {

@@ -108,6 +108,10 @@ impl Scheme for FskVoteScheme {
         )
     }
 
+    fn remarks(&self) -> Vec<&'static str> {
+        vec!["channels are independent between parameters"]
+    }
+
     fn is_linear(&self) -> bool {
         false
     }

@@ -153,6 +153,12 @@ pub trait Scheme: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// What a comparison with other schemes must state, because conditions or results differ by it: clauses that can follow the scheme's
+    /// name and a colon. Schemes with the same remark are named together.
+    fn remarks(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// The scheme's own noise, which calibration can search to meet an `ε`.
     fn noise_key(&self) -> Option<NoiseKey> {
         None
@@ -207,6 +213,15 @@ pub(crate) fn adversary_under(view: View, adversary: &str, is_selection_secret: 
     let (who, condition) = adversary.split_at(end);
     format!("{who} but does not know who takes part{condition}")
 }
+
+/// A remark of schemes that divide the channel uses among the clients.
+const SHARED_USES: &str = "a client sends at the power K in a share 1/K of the channel uses";
+
+/// A remark of schemes that use both real dimensions of a symbol.
+const BOTH_DIMENSIONS: &str = "clients send in both real dimensions of a symbol, those of other schemes in one";
+
+/// A remark of schemes with subcarriers.
+const INDEPENDENT_SUBCARRIERS: &str = "channels are independent between subcarriers, as in a wide band";
 
 /// The assumption of bounds on the samples of a receiver for which all clients are aligned. With another antenna, over whose channels they
 /// are not, both updates and noise could be separated.

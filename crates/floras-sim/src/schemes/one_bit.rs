@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
 use super::{
-    BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, admits_always,
+    BOTH_DIMENSIONS, BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, SAMPLES_AND_CHANNELS, INDEPENDENT_SUBCARRIERS, Scheme, SchemeFile, admits_always,
     receiver_noise_adversary, receiver_noise_has_raw_samples, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
@@ -135,6 +135,14 @@ impl Scheme for OneBitScheme {
             View::AnyChannel => Some(SAMPLES_AND_CHANNELS),
             _ => None,
         }
+    }
+
+    fn remarks(&self) -> Vec<&'static str> {
+        vec![
+            BOTH_DIMENSIONS,
+            INDEPENDENT_SUBCARRIERS,
+            "zeros of an update count as positive votes, which matters if clients hold few samples",
+        ]
     }
 
     fn details(&self, _: u32) -> Vec<(&'static str, String)> {

@@ -178,7 +178,7 @@ fn a_worker_ends_a_run_before_the_next() {
     let runs = directory.path().join("runs");
     let begun = AtomicUsize::new(0);
     let watch = |stage: Stage<'_>| {
-        let Stage::Run { name, .. } = stage else { return };
+        let Stage::Task { name, .. } = stage else { return };
         let summaries =
             fs::read_dir(&runs).into_iter().flatten().map(|run| run.unwrap().path().join("summary.json"));
         let ended = summaries.filter(|summary| summary.exists()).count();

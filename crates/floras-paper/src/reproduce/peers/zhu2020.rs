@@ -290,7 +290,8 @@ impl Latency {
     }
 }
 
-/// Channel uses of orthogonal access at the rate that is in outage with the probability [`OUTAGE`]. A device knows no channel.
+/// Channel uses of the updates by orthogonal access at the rate that is in outage with the probability [`OUTAGE`]. A device knows no
+/// channel. Its pilot, one channel use among thousands, is left out.
 fn orthogonal_uses(population: u32) -> Result<f64, SimError> {
     let snr = Snr::new(SNR_DB, SnrConvention::Symbol)?;
     let uplink = Digital::new(DigitalSettings {
@@ -301,7 +302,7 @@ fn orthogonal_uses(population: u32) -> Result<f64, SimError> {
         channels: Fading::Rayleigh.into(),
         snr,
     })?;
-    Ok(uplink.channel_uses(population as usize, PARAMETERS) as f64)
+    Ok(uplink.payload_uses(population as usize, PARAMETERS) as f64)
 }
 
 #[cfg(test)]
