@@ -40,7 +40,7 @@ pub(crate) fn write(directory: &Path) -> Result<(PathBuf, Vec<PathBuf>), ReportE
             }
         });
     });
-    tables(&mut body, "Privacy", &made.views());
+    tables(&mut body, "Privacy", &[made.views(), vec![made.assumptions()]].concat());
     body.section("Conditions", |section| {
         section.notes(&made.notes);
     });

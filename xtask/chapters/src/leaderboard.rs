@@ -68,7 +68,7 @@ fn leaderboard(made: &Benchmark) -> String {
         "# Leaderboard\n\n\
          Schemes for learning over the air under equal conditions. `{}` computes all results; version {}, seed {}. \
          `cargo xtask leaderboard` writes this page from [the numbers](../benchmark/{}) of that command. \
-         [Its tables](../reference/benchmark.md) have all points, ε in every view, and the settings of the schemes. \
+         [Its tables](../reference/benchmark.md) have all points, ε in every view, the assumptions, and the settings of the schemes. \
          [Submit a scheme](#submit-a-scheme) explains how to add one.\n\n",
         made.command,
         made.version,
@@ -99,6 +99,7 @@ fn all_tables(made: &Benchmark) -> String {
         .to_owned();
     tables(&mut out, &[made.schemes(), made.by_epsilon()]);
     tables(&mut out, &made.views());
+    tables(&mut out, &[made.assumptions()]);
     tables(&mut out, &made.accuracies());
     wrap(&out)
 }
@@ -162,6 +163,7 @@ mod tests {
     #[test]
     fn every_recorded_picture_is_there() {
         for CaptionedPanel { panel, .. } in read().unwrap().panels {
+            assert!(panel.curves.len() <= 8, "{}", panel.name);
             let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
             assert!(path.exists(), "{}", path.display());
         }

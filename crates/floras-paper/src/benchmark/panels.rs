@@ -230,3 +230,33 @@ fn against_epsilon(benchmark: &Benchmark, view: View, at: &str) -> Panel {
         curves: curves.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_curves_are_shown_in_order() {
+        // Two curves share the eighth place.
+        let ends = [0.3, 0.9, 0.1, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2, 0.3];
+        let curves = ends.iter().enumerate().filter_map(|(index, &end)| {
+            let points = [0.5, end].map(|mean| Estimate { mean, ci95: Some(0.2) });
+            curve(&format!("s{index}"), &[(1.0, points[0]), (2.0, points[1])])
+        });
+        let axis = accuracy_axis();
+        let (x, y) = (axis.clone(), axis);
+        let panel = Panel { name: String::new(), title: String::new(), x, y, curves: curves.collect() };
+        let CaptionedPanel { panel, caption } = captioned(panel, vec!["t"]);
+        let names: Vec<&str> = panel.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!(names, ["s0", "s1", "s3", "s4", "s5", "s6", "s7", "s9"]);
+        let looks: Vec<(usize, Style)> =
+            panel.curves.iter().map(|curve| (curve.colour, curve.style)).collect();
+        assert_eq!((looks[6], looks[7]), ((6, Style::Solid), (0, Style::Dashed)));
+        // Intervals end at possible values.
+        assert_eq!(panel.curves[1].band.as_ref().unwrap()[1], Some((70.0, 100.0)));
+        assert_eq!(
+            caption,
+            "Left out, with a lower accuracy at the end: s2, s8. Without a proven finite ε in this view: t."
+        );
+    }
+}

@@ -64,7 +64,6 @@ fn cost(record: &RunRecord, clients: u32, parameters: usize) -> Option<RowCost> 
     let transmit_uses = |cost: &Cost| (cost.payload_uses + cost.pilot_uses) as f64;
     Some(RowCost {
         uses: mean(&|cost| cost.channel_uses() as f64) / parameters,
-        pilot_uses: mean(&|cost| cost.pilot_uses as f64) / parameters,
         energy: mean(&|cost| cost.energy) / (clients * parameters),
         power_mean: mean(&|cost| cost.power_mean),
         power_with_pilots: mean(&|cost| cost.energy / (clients * transmit_uses(cost))),

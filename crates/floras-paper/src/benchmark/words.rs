@@ -1,7 +1,6 @@
 //! What a benchmark shows, in sentences with its numbers.
 //!
-//! What is peculiar to a scheme comes from [`Scheme::remarks`](floras_sim::schemes::Scheme::remarks), and what a bound assumes from the
-//! recorded bounds: no scheme is named here.
+//! What is peculiar to a scheme comes from [`Scheme::remarks`](floras_sim::schemes::Scheme::remarks): no scheme is named here.
 
 use floras_core::View;
 use floras_sim::Estimate;
@@ -21,7 +20,7 @@ pub(super) fn reading(benchmark: &Benchmark) -> String {
 
 /// What is equal and what is not, one statement per string.
 pub(super) fn notes(benchmark: &Benchmark) -> Vec<String> {
-    [equal(benchmark), remarks(benchmark), assumptions(benchmark), exceptions(benchmark)].concat()
+    [equal(benchmark), remarks(benchmark), exceptions(benchmark)].concat()
 }
 
 /// Names in code style, as in `` `a`, `b` and `c` ``.
@@ -69,7 +68,8 @@ fn equal(benchmark: &Benchmark) -> Vec<String> {
         ),
         format!(
             "Privacy: private points add noise until every client has ε ≤ {} at δ = {} after all rounds, in the view that the table names. \
-             The receiver's noise counts where that view allows it.",
+             The receiver's noise counts where that view allows it. Bounds hold under the assumptions that a table lists, such as one \
+             receive antenna.",
             conditions.epsilon,
             compact(conditions.delta)
         ),
@@ -101,26 +101,6 @@ fn remarks(benchmark: &Benchmark) -> Vec<String> {
         }
     }
     grouped.into_iter().map(|(remark, names)| format!("{}: {remark}.", joined(names))).collect()
-}
-
-/// The assumptions of the private ranking's bounds, each once, with the entries whose bound makes it.
-fn assumptions(benchmark: &Benchmark) -> Vec<String> {
-    let point = benchmark.conditions.private();
-    let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
-    for entry in &benchmark.entries {
-        let row = benchmark.row(&entry.name, &point);
-        let bound = row.and_then(|row| row.bound(entry.view)).filter(|bound| bound.guarantee);
-        for assumption in bound.iter().flat_map(|bound| &bound.assumptions) {
-            match grouped.iter_mut().find(|(known, _)| known == assumption) {
-                Some((_, names)) => names.push(&entry.name),
-                None => grouped.push((assumption, vec![&entry.name])),
-            }
-        }
-    }
-    let note = |(assumption, names): (&str, Vec<&str>)| {
-        format!("Assumed by the private rows of {}: {assumption}.", joined(names))
-    };
-    grouped.into_iter().map(note).collect()
 }
 
 /// Rows that differ from the rest.

@@ -205,8 +205,6 @@ pub struct ProtectedBy {
 pub struct RowCost {
     /// Channel uses per parameter, with pilots and control.
     pub uses: f64,
-    /// Channel uses of pilots, per parameter.
-    pub pilot_uses: f64,
     /// Energy of a client, in channel uses at unit power per parameter.
     pub energy: f64,
     /// Mean transmit power of a client over the payload, in units of the power of a symbol of amplitude 1.

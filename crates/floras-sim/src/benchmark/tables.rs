@@ -205,6 +205,22 @@ impl Benchmark {
         }
     }
 
+    /// What the bounds of the private ranking assume.
+    pub fn assumptions(&self) -> Table {
+        let point = self.conditions.private();
+        let row = |entry: &Entry| {
+            let bound = self.row(&entry.name, &point)?.bound(entry.view)?;
+            (!bound.assumptions.is_empty())
+                .then(|| vec![entry.name.clone(), entry.view.to_string(), bound.assumptions.join("; ")])
+        };
+        Table {
+            title: format!("Assumptions of the private rows, {} ({})", point.protection(), point.words()),
+            heading: texts(["scheme", "view", "the bound assumes"]),
+            rows: self.entries.iter().filter_map(row).collect(),
+            note: String::new(),
+        }
+    }
+
     /// Accuracies at points that differ in the number of clients and the SNR.
     fn accuracies_of(&self, columns: &[&Point]) -> Table {
         let heading = columns.iter().map(|point| format!("K = {}, {} dB", point.clients, point.snr_db));

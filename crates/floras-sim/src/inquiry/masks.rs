@@ -309,7 +309,12 @@ mod tests {
             &["uplink.scheme=channel-inversion", "clients.dropout=0.1"],
             &["uplink.scheme=ideal"],
             // The receiver's noise protects more than masks for this ε would.
-            &["uplink.scheme=broadband-inversion", "uplink.admission=amplitude=0.3", "uplink.power=unit", "uplink.snr_db=0"],
+            &[
+                "uplink.scheme=broadband-inversion",
+                "uplink.admission=amplitude=0.3",
+                "uplink.power=unit",
+                "uplink.snr_db=0",
+            ],
         ] {
             let calibration = found(assignments);
             let epsilon = calibration.epsilon.unwrap();

@@ -23,7 +23,9 @@ use floras_phy::{Blind, BlindSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Coefficients, MuDistribution, PrivacyError, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{BOTH_DIMENSIONS, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, check_coherence, require_equal_channels};
+use super::{
+    BOTH_DIMENSIONS, ChannelKnowledge, NO_NOISE, Scheme, SchemeFile, check_coherence, require_equal_channels,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, is_default};

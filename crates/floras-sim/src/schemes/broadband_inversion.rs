@@ -13,9 +13,9 @@ use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChannelKnowledge, NO_NOISE, NOT_KNOWN, ONE_ANTENNA, SAMPLES_AND_CHANNELS, INDEPENDENT_SUBCARRIERS, Scheme, SchemeFile,
-    admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples, require_equal_channels,
-    require_one_antenna, set_by_receiver_noise,
+    ChannelKnowledge, INDEPENDENT_SUBCARRIERS, NO_NOISE, NOT_KNOWN, ONE_ANTENNA, SAMPLES_AND_CHANNELS,
+    Scheme, SchemeFile, admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples,
+    require_equal_channels, require_one_antenna, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;

@@ -218,7 +218,8 @@ pub(crate) fn adversary_under(view: View, adversary: &str, is_selection_secret: 
 const SHARED_USES: &str = "a client sends at the power K in a share 1/K of the channel uses";
 
 /// A remark of schemes that use both real dimensions of a symbol.
-const BOTH_DIMENSIONS: &str = "clients send in both real dimensions of a symbol, those of other schemes in one";
+const BOTH_DIMENSIONS: &str =
+    "clients send in both real dimensions of a symbol, those of other schemes in one";
 
 /// A remark of schemes with subcarriers.
 const INDEPENDENT_SUBCARRIERS: &str = "channels are independent between subcarriers, as in a wide band";

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::broadband_inversion::{BroadbandInversionScheme, SUBCARRIERS, check_distribution};
 use super::fsk_vote::{DEFAULT_STEP, STEP};
 use super::{
-    BOTH_DIMENSIONS, BY_RECEIVER_NOISE, ChannelKnowledge, NO_NOISE, SAMPLES_AND_CHANNELS, INDEPENDENT_SUBCARRIERS, Scheme, SchemeFile, admits_always,
-    receiver_noise_adversary, receiver_noise_has_raw_samples, set_by_receiver_noise,
+    BOTH_DIMENSIONS, BY_RECEIVER_NOISE, ChannelKnowledge, INDEPENDENT_SUBCARRIERS, NO_NOISE,
+    SAMPLES_AND_CHANNELS, Scheme, SchemeFile, admits_always, receiver_noise_adversary,
+    receiver_noise_has_raw_samples, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
