@@ -289,6 +289,25 @@ fn documented_commands_parse() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Every scheme is in the overview, and every page of a scheme is in the table of contents and linked by its scheme's name.
+#[test]
+fn every_scheme_is_in_the_book() {
+    let page = |path: &str| fs::read_to_string(root().join("docs").join(path)).unwrap();
+    let (overview, summary) = (page("schemes/overview.md"), page("SUMMARY.md"));
+    let mut pages = 0;
+    for scheme in floras_sim::schemes::all() {
+        let name = scheme.name();
+        assert!(overview.contains(&format!("`{name}`")), "{name} is not in the overview");
+        if root().join(format!("docs/schemes/{name}.md")).exists() {
+            pages += 1;
+            assert!(overview.contains(&format!("[`{name}`]({name}.md)")), "the overview links no {name}.md");
+            assert!(summary.contains(&format!("(schemes/{name}.md)")), "the summary has no {name}.md");
+        }
+    }
+    // FLORAS, its baseline and the two references of an exact sum are explained elsewhere.
+    assert_eq!(pages + 4, floras_sim::schemes::all().len());
+}
+
 /// The program's JSON output.
 fn json(command: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_floras")).args(command.split(' ')).output().unwrap();
