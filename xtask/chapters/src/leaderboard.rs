@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use floras_report::plot::Plot;
@@ -43,6 +44,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let path = root.join(DIRECTORY).join(Benchmark::FILE);
     fs::write(&path, serde_json::to_string(&made)? + "\n")
         .with_context(|| format!("cannot write {}", path.display()))?;
+    for old in pictures()? {
+        fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+    }
     for CaptionedPanel { panel, .. } in &made.panels {
         let path = root.join(DIRECTORY).join(format!("{}.svg", panel.name));
         fs::write(&path, Plot::of_panel(panel).svg())
@@ -52,6 +56,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::write(root.join(TABLES), all_tables(&made))?;
     println!("wrote {PAGE}, its pictures, and {TABLES}");
     Ok(())
+}
+
+/// The recorded pictures.
+fn pictures() -> Result<Vec<PathBuf>> {
+    let directory = shell::root().join(DIRECTORY);
+    let files = fs::read_dir(&directory).with_context(|| format!("{}", directory.display()))?;
+    let mut paths: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "svg"));
+    paths.sort();
+    Ok(paths)
 }
 
 fn read() -> Result<Benchmark> {
@@ -161,11 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn every_recorded_picture_is_there() {
-        for CaptionedPanel { panel, .. } in read().unwrap().panels {
-            assert!(panel.curves.len() <= 8, "{}", panel.name);
-            let path = shell::root().join(DIRECTORY).join(format!("{}.svg", panel.name));
-            assert!(path.exists(), "{}", path.display());
-        }
+    fn recorded_pictures_are_those_of_the_panels() {
+        let panels = read().unwrap().panels;
+        assert!(panels.iter().all(|one| one.panel.curves.len() <= 8));
+        let directory = shell::root().join(DIRECTORY);
+        let mut expected: Vec<PathBuf> =
+            panels.iter().map(|one| directory.join(format!("{}.svg", one.panel.name))).collect();
+        expected.sort();
+        assert_eq!(pictures().unwrap(), expected);
     }
 }
