@@ -144,44 +144,7 @@ fn message_passing(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Whole rounds of a small model over several schemes, as a benchmark of schemes has them.
-fn small_rounds(criterion: &mut Criterion) {
-    for count in [20, 100] {
-        let updates = updates(count, SMALL);
-        let clients: Vec<u32> = (0..count).collect();
-        let round = Round::new(1, 0, 1, &clients).expect("distinct clients");
-        let (channels, length) = (Channels::from(Fading::Rayleigh), 32);
-        let snr = Snr::new(10.0, SnrConvention::Symbol).expect("10 dB");
-        let (uses_per_parameter, admission) = (0.5, Admission::at_amplitude(0.3).expect("a threshold"));
-        let analog = ADsgd::new(ADsgdSettings {
-            uses_per_parameter,
-            kept: 0.5,
-            iterations: 30,
-            admission,
-            length,
-            channels: channels.clone(),
-            snr,
-        });
-        let digital = DDsgd::new(DDsgdSettings { uses_per_parameter, length, channels, snr });
-        let size = count as usize + 5;
-        let walsh = floras(SequenceSet::walsh(size, size.next_power_of_two()).expect("N of L"));
-        let uplinks: [&dyn Uplink; 3] = [&walsh, &analog.expect("settings"), &digital.expect("settings")];
-        let mut group = criterion.benchmark_group(format!("one round, K = {count}, d = 4010"));
-        let aggregation = Aggregation { clip: Some(1.0), ..Aggregation::default() };
-        for uplink in uplinks {
-            let mut memory = ClientMemory::default();
-            group.bench_function(uplink.name(), |bencher| {
-                bencher.iter(|| {
-                    let sum = vec![0.0; SMALL];
-                    aggregation.run_in(uplink, round, &updates, Some(&mut memory), sum)
-                });
-            });
-        }
-        group.finish();
-    }
-}
-
-criterion_group!(benches, normal_numbers, masks, one_round, effective_channel, message_passing, small_rounds);
+criterion_group!(benches, normal_numbers, masks, one_round, effective_channel, message_passing);
 
 fn main() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the pool is not in use yet");

@@ -21,7 +21,7 @@ use crate::precode::{self, Normalisation, Precoding, Scale};
 use crate::release::ReleaseKey;
 use crate::round::Round;
 use crate::updates;
-use crate::uplink::{Received, Signal, Uplink, receive, transmit_into};
+use crate::uplink::{Received, Sent, Signal, Uplink, receive, transmit_into};
 
 /// The source of a round's noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,9 +241,10 @@ impl Aggregation {
             (Some(_), Fidelity::Chip, _) => return Err(UplinkError::NoChipLevel { scheme }),
             (Some(_), _, Noise::Release) => return Err(UplinkError::SimulatedOnly { scheme }),
             (Some(nonlinear), Fidelity::Symbol, Noise::Simulated) => {
-                let sent = precoding.sent(updates);
-                let rows: Vec<&[f32]> = sent.iter().map(AsRef::as_ref).collect();
-                receive(uplink, nonlinear, &round, &rows, memory, &mut sum)?
+                let scaled = updates.iter().zip(&precoding.scales);
+                let sent: Vec<Sent<'_>> =
+                    scaled.map(|(update, scale)| Sent::new(update.as_ref(), *scale)).collect();
+                receive(uplink, nonlinear, &round, &sent, memory, &mut sum)?
             }
             (None, Fidelity::Chip, _) => {
                 linear(transmit_into(uplink, &round, &precoding.sent(updates), Fidelity::Chip, &mut sum)?)
@@ -576,14 +577,15 @@ mod tests {
         fn receive(
             &self,
             round: &Round<'_>,
-            updates: &[&[f32]],
+            updates: &[Sent<'_>],
             memory: &mut ClientMemory,
             decoded: &mut [f32],
         ) -> Result<Received, UplinkError> {
             decoded.fill(0.0);
             for (update, &client) in updates.iter().zip(round.clients()) {
+                let update = update.values();
                 let kept = memory.of(client, update.len());
-                for ((kept, decoded), x) in kept.iter_mut().zip(&mut *decoded).zip(*update) {
+                for ((kept, decoded), x) in kept.iter_mut().zip(&mut *decoded).zip(update.as_ref()) {
                     *kept += x;
                     *decoded += *kept;
                 }

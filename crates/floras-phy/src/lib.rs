@@ -91,7 +91,7 @@ pub use uplink::{
     BroadbandInversionSettings, CentralGaussian, ChannelInversion, ChannelInversionSettings, CodeRate, Cotaf,
     CotafSettings, DDsgd, DDsgdSettings, Decoded, Digital, DigitalSettings, Floras, FlorasSettings, FskVote,
     FskVoteSettings, Ideal, LevelPolicy, Masked, Nonlinear, OneBit, PhaseCorrected, PhaseCorrectedSettings,
-    PowerControl, PowerControlSettings, PowerSplit, Received, Signal, UnitPower, Uplink, transmit,
+    PowerControl, PowerControlSettings, PowerSplit, Received, Sent, Signal, UnitPower, Uplink, transmit,
     transmit_into, unit_scale,
 };
 

@@ -32,7 +32,8 @@ pub fn norm(update: &[f32]) -> f64 {
     centred_norm(update, 0.0)
 }
 
-fn centred_norm(update: &[f32], mean: f64) -> f64 {
+/// Euclidean norm of an update whose values are centred around `mean`.
+pub(crate) fn centred_norm(update: &[f32], mean: f64) -> f64 {
     sum_of(update, Term::SquareAround(mean)).sqrt()
 }
 

@@ -70,9 +70,16 @@ impl Projection {
     /// `A·vector`: the measurements of a vector with one value for each parameter.
     pub fn project(&self, vector: &[f32]) -> Result<Vec<f32>, UplinkError> {
         require_count("parameters of a projected vector", self.parameters(), vector.len())?;
-        let mut image = vec![0.0; self.size()];
-        self.project_sparse((0..).zip(vector.iter().copied()), &mut image);
+        let (image, _) = self.project_rows(vector);
         Ok(self.rows.iter().map(|&row| image[row as usize]).collect())
+    }
+
+    /// The measurements of a vector at the [`rows`](Self::rows) of the transform, and the sum of their squares.
+    fn project_rows(&self, vector: &[f32]) -> (Vec<f32>, f32) {
+        let mut image: Vec<f32> = vector.iter().zip(&self.signs).map(|(value, sign)| sign * value).collect();
+        image.resize(self.size(), 0.0);
+        let square = pulp::Arch::new().dispatch(Measure { projection: self, image: &mut image });
+        (image, square)
     }
 
     /// `n`, the size of the transform.
@@ -95,34 +102,15 @@ impl Projection {
         &self.weights
     }
 
-    /// Writes the measurements of a vector with these values at these places, and 0 elsewhere, to the [`rows`](Self::rows) of `image`;
-    /// its other entries become 0. Returns the sum of their squares.
-    pub(crate) fn project_sparse(&self, values: impl Iterator<Item = (u32, f32)>, image: &mut [f32]) -> f64 {
-        image.fill(0.0);
-        for (place, value) in values {
-            let place = place as usize;
-            image[place] = self.signs[place] * value;
-        }
-        f64::from(pulp::Arch::new().dispatch(Measure { weights: &self.weights, image }))
-    }
-}
-
-/// Transforms values whose signs are flipped already, and weights the result.
-struct Measure<'a> {
-    weights: &'a [f32],
-    image: &'a mut [f32],
-}
-
-impl pulp::WithSimd for Measure<'_> {
-    type Output = f32;
-
+    /// Replaces values whose signs are flipped, with 0 at the places beyond the parameters, by their measurements: at the
+    /// [`rows`](Self::rows), with 0 at the other places. Returns the sum of their squares. To be inlined into a kernel that runs under
+    /// `pulp`'s dispatch.
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
-        let Self { weights, image } = self;
+    pub(crate) fn measure(&self, image: &mut [f32]) -> f32 {
         walsh::transform(image);
         let mut squares = [0.0; LANES];
         let (blocks, last) = image.as_chunks_mut::<LANES>();
-        let (of_blocks, of_last) = weights.as_chunks::<LANES>();
+        let (of_blocks, of_last) = self.weights.as_chunks::<LANES>();
         for (block, weights) in blocks.iter_mut().zip(of_blocks) {
             for lane in 0..LANES {
                 block[lane] *= weights[lane];
@@ -135,6 +123,21 @@ impl pulp::WithSimd for Measure<'_> {
             sum += *value * *value;
         }
         sum
+    }
+}
+
+/// A call of [`Projection::measure`].
+struct Measure<'a> {
+    projection: &'a Projection,
+    image: &'a mut [f32],
+}
+
+impl pulp::WithSimd for Measure<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
+        self.projection.measure(self.image)
     }
 }
 
@@ -170,10 +173,9 @@ mod tests {
             for (found, expected) in projected.iter().zip(&expected) {
                 assert!((f64::from(*found) - expected).abs() < 1e-4, "{found}, {expected}");
             }
-            let mut image = vec![0.0; projection.size()];
-            let square = projection.project_sparse((0..).zip(vector), &mut image);
+            let square = projection.project_rows(&vector).1;
             let expected: f64 = expected.iter().map(|x| x * x).sum();
-            assert!((square / expected - 1.0).abs() < 1e-5);
+            assert!((f64::from(square) / expected - 1.0).abs() < 1e-5);
         }
     }
 
@@ -184,10 +186,9 @@ mod tests {
         let vector: Vec<f32> = (0..200).map(|i| ((i * i % 23) as f32 - 11.0) / 93.0).collect();
         let norm: f64 = vector.iter().map(|x| f64::from(x * x)).sum();
         let mut stream = StreamName::new(4, Purpose::PROJECTION).stream();
-        let mut image = vec![0.0; 256];
         let mean = (0..400).map(|_| {
             let projection = Projection::draw(&mut stream, 200, 64).unwrap();
-            projection.project_sparse((0..).zip(vector.iter().copied()), &mut image) / norm
+            f64::from(projection.project_rows(&vector).1) / norm
         });
         let mean = mean.sum::<f64>() / 400.0;
         assert!((mean - 1.0).abs() < 0.045, "{mean}");

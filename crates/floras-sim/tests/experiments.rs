@@ -79,6 +79,10 @@ fn wrong_values_are_rejected_with_their_key() {
             "uplink.receiver must be paper, mmse, mmse=k or clipped=c (k between 0.01 and 1e4, c between 1e-6 and 1e6), not ",
         ),
         ("[uplink]\nscheme = \"noma\"", "uplink.scheme must be floras, channel-inversion, phase-corrected, "),
+        (
+            "[uplink]\nscheme = \"flora\"",
+            "uplink.scheme must be floras, channel-inversion, phase-corrected, broadband-inversion, power-control, artificial-noise, blind, cotaf, one-bit, fsk-vote, a-dsgd, d-dsgd, digital, ideal or gaussian, not \"flora\"; did you mean floras?",
+        ),
         ("[local]\nepochs = 1\nsteps = 1", "local.steps: give either local.epochs or local.steps, not both"),
         (
             "[local]\nrate = { mu = 0.02 }",

@@ -2,6 +2,7 @@
 
 mod resources;
 mod round;
+mod schemes;
 mod uplink;
 
 use std::time::Duration;
@@ -18,6 +19,8 @@ pub(crate) enum What {
     Uplink(uplink::Options),
     /// One learning round, from selection to evaluation.
     Round(round::Options),
+    /// Rounds of every scheme, compared with those of FLORAS.
+    Schemes(schemes::Options),
 }
 
 /// Runs a benchmark and prints its result.
@@ -25,6 +28,7 @@ pub(crate) fn run(what: &What) -> Result<(), Failure> {
     match what {
         What::Uplink(options) => uplink::run(options),
         What::Round(options) => round::run(options),
+        What::Schemes(options) => schemes::run(options),
     }
 }
 

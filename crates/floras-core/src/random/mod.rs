@@ -18,6 +18,7 @@
 mod normal;
 mod philox;
 mod trial;
+mod words;
 
 use std::convert::Infallible;
 
@@ -25,6 +26,7 @@ use rand::rand_core::{Rng, TryRng, utils};
 
 pub use normal::{NormalField, TILE, Tile, tile_of_normals};
 pub use trial::{Domain, TrialId};
+pub use words::{WordField, tile_of_words};
 
 /// The purpose of a stream of random numbers; streams of different purposes never overlap.
 ///
@@ -129,6 +131,11 @@ impl StreamName {
     /// The stream as standard normal numbers, with random access.
     pub const fn normals(self) -> NormalField {
         NormalField::new(self)
+    }
+
+    /// The stream as words with random access, in another order than those of [`stream`](Self::stream).
+    pub const fn words(self) -> WordField {
+        WordField::new(self)
     }
 
     pub(crate) const fn key(self) -> [u32; 2] {

@@ -19,7 +19,7 @@ use std::f32::consts::{FRAC_PI_2, LN_2};
 use super::{StreamName, philox};
 
 /// Blocks of Philox computed together: two vectors of the widest kind, so that one computes while the other waits.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// Numbers in one tile, the unit in which normal numbers are made.
 pub const TILE: usize = 4 * LANES;
 
@@ -90,20 +90,25 @@ impl pulp::WithSimd for Fill<'_> {
 /// The numbers with indices `TILE·tile .. TILE·(tile + 1)`. To be inlined into a kernel that runs under `pulp`'s dispatch.
 #[inline(always)]
 pub fn tile_of_normals(field: &NormalField, tile: u64) -> Tile {
-    let first_block = tile.wrapping_mul(LANES as u64);
-    let [named, round, client] = field.name.counter_tail((first_block >> 32) as u8);
-    let mut block = [0; LANES];
-    for (lane, block) in block.iter_mut().enumerate() {
-        *block = first_block as u32 + lane as u32;
-    }
-    let counters = [block, [named; LANES], [round; LANES], [client; LANES]];
-    let [w0, w1, w2, w3] = philox::blocks(field.name.key(), counters);
+    let [w0, w1, w2, w3] = blocks_of_tile(field.name, tile);
 
     let mut out = [0.0; TILE];
     let (first, second) = out.split_at_mut(2 * LANES);
     write_pairs(&w0, &w1, first);
     write_pairs(&w2, &w3, second);
     out
+}
+
+/// The blocks with numbers `LANES·tile .. LANES·(tile + 1)`; word `j` of lane `i` is at `[j][i]`.
+#[inline(always)]
+pub(super) fn blocks_of_tile(name: StreamName, tile: u64) -> [[u32; LANES]; 4] {
+    let first_block = tile.wrapping_mul(LANES as u64);
+    let [named, round, client] = name.counter_tail((first_block >> 32) as u8);
+    let mut block = [0; LANES];
+    for (lane, block) in block.iter_mut().enumerate() {
+        *block = first_block as u32 + lane as u32;
+    }
+    philox::blocks(name.key(), [block, [named; LANES], [round; LANES], [client; LANES]])
 }
 
 #[inline(always)]

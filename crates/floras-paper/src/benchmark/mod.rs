@@ -16,6 +16,7 @@ mod grid;
 mod panels;
 mod protect;
 mod rows;
+mod speed;
 mod words;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use self::rows::{RunOfRow, rounds_at_airtime};
 use crate::reproduce::{RunRecord, Workbench, check_directory, enter};
 
 pub use self::candidate::Candidate;
+pub use self::speed::timed_experiments;
 
 /// The airtime of the comparison at equal airtime, in channel uses per parameter.
 const AIRTIME: f64 = 1000.0;

@@ -4,7 +4,7 @@
 //! view in which the base station runs the prescribed receiver; masks that cancel in the sum, for a linear scheme; and noise with which
 //! each client protects itself.
 
-use floras_core::View;
+use floras_core::{Rounding, View};
 use floras_sim::benchmark::ProtectedBy;
 use floras_sim::inquiry::{ExperimentAccount, Find, calibrate_experiment};
 use floras_sim::number::compact;
@@ -90,6 +90,8 @@ fn with_local_noise(
     let settings = experiment.settings();
     let Some(clip) = settings.privacy.clip else { return Ok(None) };
     let std = sufficient_std(clip, settings.rounds, epsilon, settings.privacy.delta)?;
+    // Few digits, on the private side.
+    let std = Rounding::Up.significant(std, 6);
     let noisy = builder.clone().set_to("masks.noise_std", std)?;
     let account = ExperimentAccount::new(&noisy.build()?)?;
     let views = account.views(settings.rounds)?;

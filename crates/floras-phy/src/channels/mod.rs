@@ -8,6 +8,7 @@
 //! multiplied. With an [error of the estimate](Channels::with_estimation_error) clients know their own channels as `h + e`,
 //! `e ~ CN(0, s²)`.
 
+mod admission;
 mod payload;
 mod trace;
 
@@ -24,6 +25,7 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
+pub(crate) use admission::mean_above;
 use payload::Evolution;
 pub use payload::PayloadBlock;
 pub use trace::Trace;

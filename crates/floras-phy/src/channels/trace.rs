@@ -97,6 +97,11 @@ impl Trace {
         found.ok_or(UplinkError::TraceLacksClient { round, client })
     }
 
+    /// The largest `|h|` of the trace.
+    pub(super) fn max_amplitude(&self) -> f64 {
+        self.coefficients.values().map(|h| h.norm()).fold(0.0, f64::max)
+    }
+
     /// Mean of `|h|` over the whole trace.
     pub fn mean_amplitude(&self) -> f64 {
         let mut amplitudes: Vec<f64> = self.coefficients.values().map(|h| h.norm()).collect();

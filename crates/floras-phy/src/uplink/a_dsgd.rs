@@ -29,9 +29,11 @@ use floras_core::random::Purpose;
 use floras_core::{Admission, NoiseReference, Snr};
 use rayon::prelude::*;
 
-use super::error_feedback::{self, channel_uses, require_uses};
+use super::error_feedback::{channel_uses, require_uses};
+use super::groups::add_in_groups;
+use super::largest::{Largest, Order};
 use super::nonlinear::{Nonlinear, Received};
-use super::{BroadbandInversion, BroadbandInversionSettings, Uplink};
+use super::{BroadbandInversion, BroadbandInversionSettings, Sent, Uplink};
 use crate::amp::Amp;
 use crate::channels::Channels;
 use crate::cost::Cost;
@@ -72,14 +74,6 @@ pub struct ADsgd {
     amp: Amp,
 }
 
-/// What an admitted client sends.
-struct Sent {
-    /// `v_k`: places and values.
-    values: Vec<(u32, f32)>,
-    /// `√a_k`: brings what is sent to the power of the round.
-    factor: f64,
-}
-
 impl ADsgd {
     /// Builds the uplink. Settings out of range are errors; so are channels that age, or that clients know with an error.
     pub fn new(settings: ADsgdSettings) -> Result<Self, UplinkError> {
@@ -114,13 +108,66 @@ impl ADsgd {
         2.0 * (self.channel_uses(parameters) as f64).sqrt() / self.channel.noise_over_amplitude()
     }
 
-    /// What a client sends: it takes values out of the sum `unsent` of its update and its memory.
-    fn encode(&self, projection: &Projection, unsent: &mut [f32], image: &mut [f32]) -> Sent {
-        let places = error_feedback::largest(unsent, self.kept(unsent.len()), error_feedback::magnitude);
-        let take = |place: u32| (place, std::mem::take(&mut unsent[place as usize]));
-        let values: Vec<(u32, f32)> = places.into_iter().map(take).collect();
-        let square = projection.project_sparse(values.iter().copied(), image);
-        Sent { values, factor: factor(projection, square) }
+    /// Takes values out of the sum `unsent` of a client's update and its memory, and writes their measurements to the image of the
+    /// workspace, at the rows of the projection. Returns `√a`, by which the client multiplies them.
+    fn encode(&self, projection: &Projection, unsent: &mut [f32], workspace: &mut Workspace) -> f64 {
+        let kept = self.kept(unsent.len());
+        factor(projection, pulp::Arch::new().dispatch(Encode { projection, kept, unsent, workspace }))
+    }
+}
+
+/// Memory that clients use one after another.
+struct Workspace {
+    image: Vec<f32>,
+    /// Where the search for the largest values begins.
+    hint: i32,
+}
+
+impl Workspace {
+    fn new(projection: &Projection) -> Self {
+        Self { image: vec![0.0; projection.size()], hint: 0 }
+    }
+}
+
+/// The measurements of the largest values, which are taken out. Returns the sum of the measurements' squares.
+struct Encode<'a> {
+    projection: &'a Projection,
+    kept: usize,
+    unsent: &'a mut [f32],
+    workspace: &'a mut Workspace,
+}
+
+impl pulp::WithSimd for Encode<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> f64 {
+        let Self { projection, kept, unsent, workspace: Workspace { image, hint } } = self;
+        let (values, padding) = image.split_at_mut(unsent.len());
+        Largest::find(unsent, Order::Magnitude, kept, hint).take(unsent, values);
+        for (value, sign) in values.iter_mut().zip(projection.signs()) {
+            *value *= sign;
+        }
+        padding.fill(0.0);
+        f64::from(projection.measure(image))
+    }
+}
+
+/// Adds multiples of numbers to sums.
+struct AddMultiple<'a> {
+    factor: f32,
+    values: &'a [f32],
+    sums: &'a mut [f32],
+}
+
+impl pulp::WithSimd for AddMultiple<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for (sum, value) in self.sums.iter_mut().zip(self.values) {
+            *sum = self.factor.mul_add(*value, *sum);
+        }
     }
 }
 
@@ -151,7 +198,7 @@ impl Nonlinear for ADsgd {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         memory: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
@@ -160,34 +207,30 @@ impl Nonlinear for ADsgd {
         let projection = Projection::draw(&mut round.stream(Purpose::PROJECTION), parameters, uses - 1)?;
         let size = projection.size();
         let channel = self.channel.realise(round)?;
-        let encode = |image: &mut Vec<f32>, ((unsent, update), gain): ((&mut [f32], &&[f32]), &f64)| {
-            error_feedback::add(unsent, update);
-            (*gain > 0.0).then(|| self.encode(&projection, unsent, image))
+        let unsent = memory.of_each(clients, parameters).into_par_iter();
+        // The measurements of the sum are the sum of the measurements. They are at the rows of the transform, with 0 at the others.
+        let add = |((unsent, update), gain): ((&mut [f32], &Sent<'_>), &f64),
+                   workspace: &mut Workspace,
+                   sum: &mut [f32]| {
+            update.add_to(unsent);
+            (*gain > 0.0).then(|| {
+                let factor = self.encode(&projection, unsent, workspace);
+                let values = &workspace.image;
+                pulp::Arch::new().dispatch(AddMultiple { factor: factor as f32, values, sums: sum });
+                factor
+            })
         };
-        let unsent = memory.of_each(clients, parameters);
-        let sent: Vec<Option<Sent>> = unsent
-            .into_par_iter()
-            .zip(updates)
-            .zip(channel.gains())
-            .map_init(|| vec![0.0; size], encode)
-            .collect();
-        // The projection of the sum is the sum of the projections.
-        let (mut sum, mut factors) = (vec![0.0_f32; parameters], 0.0);
-        for Sent { values, factor } in sent.iter().flatten() {
-            factors += factor;
-            for &(place, value) in values {
-                sum[place as usize] += *factor as f32 * value;
-            }
-        }
+        let sent = unsent.zip(updates).zip(channel.gains());
+        let (mut received, factors) = add_in_groups(sent, size, || Workspace::new(&projection), add);
+        let is_sent = factors.iter().any(Option::is_some);
         let mut noise = vec![0.0; uses];
         round.stream_name(Purpose::PAYLOAD_NOISE).normals().fill(0, &mut noise);
         let noise_std = self.channel.noise_over_amplitude();
-        let received_factors = factors + noise_std * f64::from(noise[uses - 1]);
+        let received_factors =
+            factors.into_iter().flatten().sum::<f64>() + noise_std * f64::from(noise[uses - 1]);
         decoded.fill(0.0);
         // Whether someone is admitted depends on channels alone, and `y_s` has the receiver's noise: no test of the data without noise.
-        if sent.iter().any(Option::is_some) && received_factors > 0.0 {
-            let mut received = vec![0.0; size];
-            projection.project_sparse((0..).zip(sum), &mut received);
+        if is_sent && received_factors > 0.0 {
             for (&row, noise) in projection.rows().iter().zip(&noise) {
                 let sample = &mut received[row as usize];
                 *sample = ((f64::from(*sample) + noise_std * f64::from(*noise)) / received_factors) as f32;
@@ -324,12 +367,10 @@ mod tests {
         let projection = Projection::draw(&mut stream, PARAMETERS, 299).unwrap();
         let sent = |update: &[f32], scale: f32| {
             let mut unsent: Vec<f32> = update.iter().map(|x| scale * x).collect();
-            let Sent { values, factor } =
-                uplink.encode(&projection, &mut unsent, &mut vec![0.0; projection.size()]);
-            let mut vector = vec![0.0; PARAMETERS];
-            values.into_iter().for_each(|(place, value)| vector[place as usize] = value);
-            let measured = projection.project(&vector).unwrap();
-            let symbols = measured.into_iter().chain([1.0]).map(|x| factor * f64::from(x));
+            let mut workspace = Workspace::new(&projection);
+            let factor = uplink.encode(&projection, &mut unsent, &mut workspace);
+            let measured = projection.rows().iter().map(|&row| workspace.image[row as usize]);
+            let symbols = measured.chain([1.0]).map(|x| factor * f64::from(x));
             symbols.collect::<Vec<f64>>()
         };
         // σ = 1 and ρ₀ = 1.

@@ -31,9 +31,8 @@
 
 use floras_core::{Admission, Fidelity, NoiseReference, PowerRule, Snr, named_choice};
 
-use super::broadband_inversion::mean_above;
 use super::{ChannelInversion, ChannelInversionSettings, Signal, Uplink};
-use crate::channels::Channels;
+use crate::channels::{Channels, mean_above};
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
 use crate::effective::EffectiveChannel;

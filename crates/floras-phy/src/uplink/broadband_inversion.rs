@@ -32,14 +32,12 @@ use num_complex::Complex64;
 
 use super::Uplink;
 use super::unspread::{ComplexBlock, UnspreadNoise, largest_mu};
-use crate::channels::{Channels, PayloadBlock};
+use crate::channels::{Channels, PayloadBlock, mean_above};
 use crate::cost::Transmission;
 use crate::effective::{Block, EffectiveChannel};
 use crate::error::{UplinkError, require};
 use crate::round::Round;
 
-/// Number of intervals of the integral over `ln |h|`.
-const INTERVALS: u32 = 8192;
 /// Largest number of coefficients in a round: clients times subcarriers.
 const MAX_COEFFICIENTS: usize = 1 << 24;
 
@@ -98,8 +96,7 @@ impl BroadbandInversion {
         };
         let threshold = settings.admission.amplitude();
         let inverse_power = mean_inverse_power(fading, threshold);
-        let reached = inverse_power > 0.0 && inverse_power.is_finite();
-        require(reached, "the admission threshold for |h|", "an amplitude that channels reach", threshold)?;
+        settings.channels.check_admission(settings.admission)?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
         Ok(Self { settings, noise, amplitude: inverse_power.powf(-0.5) })
     }
@@ -222,29 +219,6 @@ impl Uplink for BroadbandInversion {
 /// `E[1/|h|²; |h| ≥ threshold]` for a positive threshold: the mean power of a client that inverts its channel.
 fn mean_inverse_power(fading: Fading, threshold: f64) -> f64 {
     mean_above(fading, threshold, |amplitude| amplitude.powi(-2))
-}
-
-/// `E[f(|h|); |h| ≥ threshold]` for a positive threshold, by Simpson's rule over `ln |h|`.
-pub(super) fn mean_above(fading: Fading, threshold: f64, f: impl Fn(f64) -> f64) -> f64 {
-    if fading == Fading::None {
-        return f64::from(threshold <= 1.0) * f(1.0);
-    }
-    let (low, high) = fading.amplitude_range();
-    let (from, to) = (low.max(threshold).ln(), high.ln());
-    if from >= to {
-        return 0.0;
-    }
-    let step = (to - from) / f64::from(INTERVALS);
-    let at = |index: u32| {
-        let amplitude = (from + step * f64::from(index)).exp();
-        fading.amplitude_density(amplitude).unwrap_or(0.0) * amplitude * f(amplitude)
-    };
-    let weight = |index: u32| match index {
-        0 | INTERVALS => 1.0,
-        odd if odd % 2 == 1 => 4.0,
-        _ => 2.0,
-    };
-    (0..=INTERVALS).map(|index| weight(index) * at(index)).sum::<f64>() * step / 3.0
 }
 
 #[cfg(test)]

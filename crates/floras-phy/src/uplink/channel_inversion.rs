@@ -83,12 +83,13 @@ struct Alignment {
 }
 
 impl ChannelInversion {
-    /// Builds the uplink. A sequence length, an SNR or an artificial noise out of range is an error; so is an infinite standard
-    /// deviation.
+    /// Builds the uplink. A sequence length, an SNR or an artificial noise out of range is an error; so are an infinite standard
+    /// deviation, and a threshold that clients [practically never reach](Channels::check_admission).
     pub fn new(settings: ChannelInversionSettings) -> Result<Self, UplinkError> {
         let artificial = settings.artificial_noise_std;
         let holds = artificial.is_finite() && artificial >= 0.0;
         require(holds, "the artificial noise's standard deviation", "finite and not negative", artificial)?;
+        settings.channels.check_admission(settings.admission)?;
         let noise = UnspreadNoise::new(settings.noise, settings.length, settings.snr)?;
         Ok(Self { settings, noise, max_amplitude: f64::INFINITY, split: None })
     }

@@ -15,19 +15,20 @@
 //! # Citations
 //! Sery, Shlezinger, Cohen, Eldar, *Over-the-air federated learning from heterogeneous data*, IEEE TSP 69 (2021), arXiv:2009.12787.
 
+use floras_core::random::Purpose;
 use floras_core::{Admission, Snr};
+use rayon::prelude::*;
 
-use super::Uplink;
 use super::nonlinear::{Nonlinear, Received};
+use super::{Sent, Uplink};
 use crate::channels::Channels;
 use crate::cost::{Cost, Transmission};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
 use crate::memory::ClientMemory;
-use crate::precode;
+use crate::precode::Scale;
 use crate::round::Round;
 use crate::sequences::check_sizes;
-use floras_core::random::Purpose;
 
 /// Settings of COTAF.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,9 +51,11 @@ pub struct Cotaf {
 }
 
 impl Cotaf {
-    /// Builds the uplink. A sequence length out of range is an error; so are channels that age, or that clients know with an error.
+    /// Builds the uplink. A sequence length out of range is an error; so are channels that age or that clients know with an error, and a
+    /// threshold that clients [practically never reach](Channels::check_admission).
     pub fn new(settings: CotafSettings) -> Result<Self, UplinkError> {
         check_sizes(1, settings.length)?;
+        settings.channels.check_admission(settings.admission)?;
         let error = settings.channels.estimation_error_std();
         require(error == 0.0, "the error of a client's channel estimate", "0 for COTAF", error)?;
         require(!settings.channels.ages(), "the ageing of channels", "none for COTAF", 1.0)?;
@@ -85,13 +88,13 @@ impl Nonlinear for Cotaf {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         _: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
         let threshold = self.settings.admission.amplitude();
         let channels = self.settings.channels.draw(round)?;
-        let norms: Vec<f64> = updates.iter().map(|update| precode::norm(update)).collect();
+        let norms: Vec<f64> = updates.par_iter().map(Sent::norm).collect();
         let parameters = decoded.len();
         let mean_square = |norm: &f64| norm * norm / parameters as f64;
         let largest = norms.iter().map(mean_square).fold(0.0, f64::max);
@@ -103,7 +106,9 @@ impl Nonlinear for Cotaf {
         let noise_std = if scale > 0.0 { self.noise_std * share / (scale * threshold) } else { 0.0 };
         let gains = admitted.iter().map(|&admitted| share * f64::from(admitted)).collect();
         let channel = EffectiveChannel::new(gains, noise_std)?;
-        channel.apply_into(updates, round.stream_name(Purpose::PAYLOAD_NOISE), decoded)?;
+        let (rows, scales): (Vec<&[f32]>, Vec<Scale>) =
+            updates.iter().map(|sent| (sent.update(), sent.scale())).unzip();
+        channel.add_into(0, &rows, &scales, Some(round.stream_name(Purpose::PAYLOAD_NOISE)), decoded)?;
         let factors = channels
             .iter()
             .zip(&admitted)

@@ -24,9 +24,11 @@ use std::f64::consts::LN_2;
 use floras_core::Snr;
 use rayon::prelude::*;
 
-use super::Uplink;
-use super::error_feedback::{self, channel_uses, positive, require_uses};
+use super::error_feedback::{channel_uses, require_uses};
+use super::groups::add_in_groups;
+use super::largest::{Largest, Order};
 use super::nonlinear::{Nonlinear, Received};
+use super::{Sent, Uplink};
 use crate::channels::Channels;
 use crate::cost::{Cost, Transmission};
 use crate::effective::EffectiveChannel;
@@ -58,12 +60,6 @@ pub struct DDsgd {
     noise_std: f64,
 }
 
-/// What a client sends: one value at several places.
-struct Quantised {
-    value: f32,
-    places: Vec<u32>,
-}
-
 impl DDsgd {
     /// Builds the uplink. Settings out of range are errors; so are channels that age, or that clients know with an error.
     pub fn new(settings: DDsgdSettings) -> Result<Self, UplinkError> {
@@ -90,6 +86,9 @@ impl DDsgd {
 
     /// `q`: the largest number of places that `bits` bits can name, at most half of the parameters.
     pub fn places(bits: f64, parameters: usize) -> usize {
+        if bits < MEAN_BITS {
+            return 0;
+        }
         let (mut fits, mut fails) = (0, parameters / 2 + 1);
         while fails - fits > 1 {
             let middle = fits.midpoint(fails);
@@ -108,18 +107,30 @@ fn log2_choices(n: usize, k: usize) -> f64 {
     (log_factorial(n) - log_factorial(k) - log_factorial(n - k)) / LN_2
 }
 
-/// Takes the quantised update out of `unsent`, with `count` places.
-fn quantise(unsent: &mut [f32], count: usize) -> Quantised {
-    let by = |key: fn(f32) -> u32| {
-        let places = error_feedback::largest(unsent, count, key);
-        let sum: f64 = places.iter().map(|&place| f64::from(unsent[place as usize])).sum();
-        let value = (sum / places.len().max(1) as f64) as f32;
-        Quantised { value, places }
-    };
-    let (plus, minus) = (by(positive), by(|value| positive(-value)));
-    let chosen = if plus.value > -minus.value { plus } else { minus };
-    chosen.places.iter().for_each(|&place| unsent[place as usize] -= chosen.value);
-    chosen
+/// Takes the quantised update out of `unsent`, with `count` places, and adds it to `sum`.
+struct Quantise<'a> {
+    unsent: &'a mut [f32],
+    count: usize,
+    /// Where the searches for the largest values begin.
+    hints: &'a mut [i32; 2],
+    sum: &'a mut [f32],
+}
+
+impl pulp::WithSimd for Quantise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { unsent, count, hints: [above, below], sum } = self;
+        let plus = Largest::find(unsent, Order::Positive, count, above);
+        let minus = Largest::find(unsent, Order::Negative, count, below);
+        let (of_plus, of_minus) = (plus.mean(unsent), minus.mean(unsent));
+        if of_plus > -of_minus {
+            plus.transfer(of_plus, unsent, sum);
+        } else {
+            minus.transfer(of_minus, unsent, sum);
+        }
+    }
 }
 
 impl Uplink for DDsgd {
@@ -140,7 +151,7 @@ impl Nonlinear for DDsgd {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         memory: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
@@ -151,15 +162,16 @@ impl Nonlinear for DDsgd {
             .map(|h| Self::places(self.capacity(selected, parameters, h.norm_sqr()), parameters))
             .collect();
         let unsent = memory.of_each(round.clients(), parameters);
-        let send = |((unsent, update), &count): ((&mut [f32], &&[f32]), &usize)| {
-            error_feedback::add(unsent, update);
-            quantise(unsent, count)
+        let send = |((unsent, update), &count): ((&mut [f32], &Sent<'_>), &usize),
+                    hints: &mut [i32; 2],
+                    sum: &mut [f32]| {
+            update.add_to(unsent);
+            if count > 0 {
+                pulp::Arch::new().dispatch(Quantise { unsent, count, hints, sum });
+            }
         };
-        let sent: Vec<Quantised> = unsent.into_par_iter().zip(updates).zip(&counts).map(send).collect();
-        decoded.fill(0.0);
-        for Quantised { value, places } in sent {
-            places.into_iter().for_each(|place| decoded[place as usize] += value);
-        }
+        let clients = unsent.into_par_iter().zip(updates).zip(&counts);
+        decoded.copy_from_slice(&add_in_groups(clients, parameters, || [0; 2], send).0);
         let factors = counts.iter().map(|&count| f64::from(u8::from(count > 0))).collect();
         let uses = self.channel_uses(parameters);
         let transmission = Transmission::new(factors, uses)
@@ -198,15 +210,17 @@ mod tests {
 
     #[test]
     fn one_sign_is_sent_with_its_mean() {
+        let quantise = |unsent: &mut [f32], count| {
+            let mut sum = vec![0.0; unsent.len()];
+            pulp::Arch::new().dispatch(Quantise { unsent, count, hints: &mut [0; 2], sum: &mut sum });
+            sum
+        };
         let mut unsent = [4.0_f32, -3.0, 1.0, -6.0, 2.0, 0.0];
-        let Quantised { value, places } = quantise(&mut unsent, 2);
-        assert_eq!((value, places), (-4.5, vec![1, 3]));
+        assert_eq!(quantise(&mut unsent, 2), [0.0, -4.5, 0.0, -4.5, 0.0, 0.0]);
         assert_eq!(unsent, [4.0, 1.5, 1.0, -1.5, 2.0, 0.0]);
-        let Quantised { value, places } = quantise(&mut unsent, 3);
-        assert_eq!((value, places), (2.5, vec![0, 1, 4]));
-        let nothing = quantise(&mut [0.0, 0.0], 1);
-        assert_eq!((nothing.value, nothing.places.len()), (0.0, 0));
-        assert!(quantise(&mut [1.0, 2.0], 0).places.is_empty());
+        assert_eq!(quantise(&mut unsent, 3), [2.5, 2.5, 0.0, 0.0, 2.5, 0.0]);
+        assert_eq!(quantise(&mut [0.0, 0.0], 1), [0.0, 0.0]);
+        assert_eq!(quantise(&mut [1.0, 2.0], 0), [0.0, 0.0]);
     }
 
     /// `C(10, 3) = 120`, and `C(10, 5) = 252` is the largest.

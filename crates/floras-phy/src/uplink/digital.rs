@@ -29,24 +29,27 @@
 //! The code here has a fixed length, which is longer than that paper's Elias code for few levels.
 
 use floras_core::Snr;
-use floras_core::random::{Purpose, Stream};
-use rand::Rng;
+use floras_core::random::{Purpose, TILE, WordField, tile_of_words};
 use rayon::prelude::*;
 
-use super::Uplink;
+use super::groups::add_in_groups;
 use super::nonlinear::{Nonlinear, Received};
+use super::{Sent, Uplink};
 use crate::channels::Channels;
 use crate::cost::{Cost, Transmission};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
 use crate::memory::ClientMemory;
-use crate::precode;
+use crate::precode::{self, Scale};
 use crate::round::Round;
 use crate::sequences::check_sizes;
 
 /// Bits of a number that is not quantised.
 const NUMBER_BITS: u64 = 32;
-const TWO_TO_32: f64 = 4_294_967_296.0;
+/// The smallest rate of a single client, in bits per complex channel use: the channel uses of a round are then far from the limits of
+/// 64 bits.
+const LEAST_RATE: f64 = 1e-6;
+const TWO_TO_MINUS_32: f64 = 1.0 / 4_294_967_296.0;
 
 /// The rate of a client's code.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +63,8 @@ pub enum CodeRate {
 /// Settings of the digital baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DigitalSettings {
-    /// `s`: quantisation levels above 0, from 1 to 65,535; `None` for numbers of 32 bits.
+    /// `s`: quantisation levels above 0, from 1 to 65,535; `None` for numbers of 32 bits. A value is one of `2s + 1` symbols, so that
+    /// `2ⁿ − 1` levels use `n + 1` bits in full: 63 levels take 7 bits, 64 take 8.
     pub levels: Option<u32>,
     /// `r`: bits per complex channel use.
     pub rate: CodeRate,
@@ -85,7 +89,7 @@ pub struct Digital {
 
 impl Digital {
     /// Builds the uplink. A number out of range is an error. So are a rate by outage over a trace, fixed channels or clients of unequal
-    /// mean power, for which the probability is not defined, and a rate by outage without noise.
+    /// mean power, for which the probability is not defined, a rate by outage without noise, and one below 1e-6 bits for a single client.
     pub fn new(settings: DigitalSettings) -> Result<Self, UplinkError> {
         let DigitalSettings { levels, rate, central_noise_std, length, snr, ref channels } = settings;
         if let Some(levels) = levels {
@@ -111,7 +115,11 @@ impl Digital {
         let holds = (0.0..=1e30).contains(&central_noise_std);
         require(holds, "the central noise's standard deviation", "between 0 and 1e30", central_noise_std)?;
         check_sizes(1, length)?;
-        Ok(Self { settings, noise_std, weakest })
+        let uplink = Self { settings, noise_std, weakest };
+        let rate = uplink.rate(1);
+        let (name, allowed) = ("the rate by outage of a single client", "at least 1e-6 bits per channel use");
+        require(rate >= LEAST_RATE, name, allowed, rate)?;
+        Ok(uplink)
     }
 
     /// Bits of one update with `parameters` parameters.
@@ -167,30 +175,54 @@ impl Digital {
     }
 }
 
-/// Quantises an update with `levels` levels. With `shorten` the result is never longer than the update.
-fn quantise(update: &[f32], levels: u32, shorten: bool, stream: &mut Stream) -> Vec<f32> {
-    let norm = precode::norm(update);
+/// Quantises what a client sends, with `levels` levels. With `shorten` the result is never longer than that.
+fn quantise(sent: &Sent<'_>, levels: u32, shorten: bool, words: WordField, quantised: &mut [f32]) {
+    let norm = sent.norm();
     if norm == 0.0 {
-        return vec![0.0; update.len()];
+        quantised.fill(0.0);
+        return;
     }
-    let (scale, step) = (f64::from(levels) / norm, norm / f64::from(levels));
-    let level = |x: &f32| {
-        let exact = f64::from(x.abs()) * scale;
-        // Conversions are faster than `floor` and `fract`. The probability of the upper level is exact to 2⁻³².
-        let below = exact as u32;
-        let share = (exact - f64::from(below)) * TWO_TO_32;
-        let level = below + u32::from(f64::from(stream.next_u32()) < share);
-        (f64::from(level) * step).copysign(f64::from(*x)) as f32
-    };
-    let mut quantised: Vec<f32> = update.iter().map(level).collect();
-    if shorten {
-        let length = precode::norm(&quantised);
-        if length > norm {
-            let factor = (norm / length * (1.0 - 1e-6)) as f32;
-            quantised.iter_mut().for_each(|x| *x *= factor);
+    let (update, Scale { mean, factor }, levels) = (sent.update(), sent.scale(), f64::from(levels));
+    let (scale, step) = (levels / norm * factor, norm / levels);
+    pulp::Arch::new().dispatch(Quantise { update, mean, scale, levels, step, words, quantised });
+    let length = if shorten { precode::norm(quantised) } else { 0.0 };
+    if length > norm {
+        let factor = (norm / length * (1.0 - 1e-6)) as f32;
+        quantised.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// Writes `step·min(⌊scale·|x − mean| + u⌋, levels)` for the values `x` of an update, with the signs of `x − mean` and `u` uniform on
+/// [0, 1).
+struct Quantise<'a> {
+    update: &'a [f32],
+    mean: f64,
+    scale: f64,
+    levels: f64,
+    step: f64,
+    words: WordField,
+    quantised: &'a mut [f32],
+}
+
+impl pulp::WithSimd for Quantise<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { update, mean, scale, levels, step, words, quantised } = self;
+        for (tile, (values, quantised)) in update.chunks(TILE).zip(quantised.chunks_mut(TILE)).enumerate() {
+            let words = tile_of_words(&words, tile as u64);
+            for ((value, word), quantised) in values.iter().zip(&words).zip(quantised) {
+                // As a signed number, because converting unsigned words takes several instructions where there is no AVX-512. The
+                // probability of the upper level is exact to 2⁻³².
+                let uniform = f64::from(*word as i32) * TWO_TO_MINUS_32 + 0.5;
+                let value = f64::from(*value) - mean;
+                // Rounding of the norm can raise the largest value above the highest level.
+                let level = (value.abs() * scale + uniform).floor().min(levels);
+                *quantised = (level * step).copysign(value) as f32;
+            }
         }
     }
-    quantised
 }
 
 impl Uplink for Digital {
@@ -224,29 +256,29 @@ impl Nonlinear for Digital {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         _: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
         let DigitalSettings { levels, central_noise_std, .. } = self.settings;
         let gains = self.gains(round)?;
-        let clients = round.clients();
-        let quantised = updates.par_iter().zip(clients).zip(&gains).map(|((update, &client), &gain)| {
-            match levels.filter(|_| gain > 0.0) {
-                None => Vec::new(),
-                Some(levels) => {
-                    let mut stream = round.stream_of(Purpose::QUANTISATION, client);
-                    quantise(update, levels, central_noise_std > 0.0, &mut stream)
-                }
-            }
-        });
-        let quantised: Vec<Vec<f32>> = quantised.collect();
-        let received: Vec<Vec<f32>> = quantised.into_iter().filter(|update| !update.is_empty()).collect();
+        let (clients, parameters) = (round.clients(), decoded.len());
+        let all = updates.iter().zip(clients).zip(&gains);
+        let received: Vec<(&Sent<'_>, u32)> =
+            all.filter(|(_, gain)| **gain > 0.0).map(|((update, client), _)| (update, *client)).collect();
+        let names = round.stream_name(Purpose::QUANTISATION);
+        let add = |&(update, client): &(&Sent<'_>, u32), values: &mut Vec<f32>, sum: &mut [f32]| {
+            let Some(levels) = levels else { return update.add_to(sum) };
+            quantise(update, levels, central_noise_std > 0.0, names.client(client).words(), values);
+            Sent::from(values.as_slice()).add_to(sum);
+        };
         decoded.fill(0.0);
         if !received.is_empty() {
-            let shares: Vec<f64> = gains.iter().copied().filter(|&gain| gain > 0.0).collect();
+            let workspace = || vec![0.0; parameters];
+            let (sum, _) = add_in_groups(received.par_iter(), parameters, workspace, add);
+            let share = gains.iter().copied().fold(0.0, f64::max);
             let noise = round.stream_name(Purpose::PAYLOAD_NOISE);
-            self.channel(shares)?.apply_into(&received, noise, decoded)?;
+            self.channel(vec![share])?.apply_into(&[sum], noise, decoded)?;
         }
         let uses = self.payload_uses(round.selected_count(), decoded.len());
         let sent = Transmission::new(vec![1.0; clients.len()], uses as usize).with_own_pilots();
@@ -279,6 +311,14 @@ mod tests {
         Digital::new(settings(levels)).unwrap()
     }
 
+    fn quantised(update: &[f32], levels: u32, shorten: bool, round: u32) -> Vec<f32> {
+        let mut quantised = vec![f32::NAN; update.len()];
+        let round = Round::new(1, 0, round, &[3]).unwrap();
+        let words = round.stream_name(Purpose::QUANTISATION).client(3).words();
+        quantise(&update.into(), levels, shorten, words, &mut quantised);
+        quantised
+    }
+
     /// The mean of 4000 quantised values has a standard error of at most ‖x‖/(2s·√4000), and the test allows five. The variance
     /// of `Q(x)` is `Σ ‖x‖²/s²·f(1 − f)` with the fractions `f`; 4000 draws of five values have a relative standard error below 2%.
     #[test]
@@ -288,8 +328,7 @@ mod tests {
         for levels in [1_u32, 4] {
             let (mut means, mut square) = ([0.0_f64; 5], 0.0);
             for round in 1..=4000 {
-                let mut stream = Round::new(1, 0, round, &[3]).unwrap().stream_of(Purpose::QUANTISATION, 3);
-                let quantised = quantise(&update, levels, false, &mut stream);
+                let quantised = quantised(&update, levels, false, round);
                 for ((mean, q), x) in means.iter_mut().zip(&quantised).zip(update) {
                     *mean += f64::from(*q) / 4000.0;
                     square += f64::from(q - x).powi(2) / 4000.0;
@@ -304,9 +343,8 @@ mod tests {
             let expected: f64 = update.iter().map(|x| step * step * variance(x) * (1.0 - variance(x))).sum();
             assert!((square / expected - 1.0).abs() < 0.1, "{levels}: {square}, {expected}");
         }
-        let mut stream = Round::new(1, 0, 1, &[3]).unwrap().stream_of(Purpose::QUANTISATION, 3);
-        assert!((0..100).all(|_| precode::norm(&quantise(&update, 1, true, &mut stream)) <= norm));
-        assert_eq!(quantise(&[0.0; 3], 1, true, &mut stream), [0.0; 3]);
+        assert!((1..=100).all(|round| precode::norm(&quantised(&update, 1, true, round)) <= norm));
+        assert_eq!(quantised(&[0.0; 3], 1, true, 1), [0.0; 3]);
     }
 
     /// The threshold of outage is `(2² − 1)·2·0.1/3 = 0.2`, and the share of Rayleigh channels above it is e^−0.2 = 0.8187. Over 30,000

@@ -25,9 +25,9 @@ use floras_core::Snr;
 use floras_core::random::Purpose;
 use rand::RngExt;
 
-use super::Uplink;
 use super::nonlinear::{Nonlinear, Received};
 use super::votes::{add_margins, scale_votes};
+use super::{Sent, Uplink};
 use crate::cost::{Cost, Transmission};
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
@@ -93,13 +93,13 @@ impl Nonlinear for FskVote {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         _: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
         let clients = updates.len();
         decoded.fill(0.0);
-        add_margins(updates, 0, decoded);
+        add_margins(updates.iter(), 0, decoded);
         let mut stream = round.stream(Purpose::PAYLOAD_NOISE);
         for vote in decoded.iter_mut() {
             let plus = 0.5 * (clients as f64 + f64::from(*vote));

@@ -18,11 +18,14 @@
 //! Bonawitz et al., *Practical secure aggregation for privacy-preserving machine learning*, CCS 2017. Liao, Chen, Larsson,
 //! *Over-the-air federated learning with privacy protection via correlated additive perturbations*, arXiv:2210.02235.
 
+use std::borrow::Cow;
+
 use floras_core::random::Purpose;
 use floras_core::{Fidelity, Masks};
 use rand::Rng;
+use rayon::prelude::*;
 
-use super::{Nonlinear, Received, Signal, Uplink};
+use super::{Nonlinear, Received, Sent, Signal, Uplink};
 use crate::chip::ChipLink;
 use crate::cost::Transmission;
 use crate::effective::{Block, EffectiveChannel};
@@ -71,7 +74,7 @@ impl Masked {
             }
             sent
         };
-        rows.iter().zip(round.clients()).map(noisy).collect()
+        rows.par_iter().zip(round.clients()).map(noisy).collect()
     }
 }
 
@@ -176,7 +179,7 @@ impl Nonlinear for Masked {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         memory: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
@@ -185,9 +188,11 @@ impl Nonlinear for Masked {
         };
         let std = self.masks.mask_std();
         require(std == 0.0, "the masks' standard deviation", "0 unless the scheme is linear", std)?;
-        let sent = self.with_noise_alone(round, updates);
-        let rows: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
-        nonlinear.receive(round, &rows, memory, decoded)
+        let values: Vec<Cow<'_, [f32]>> = updates.iter().map(Sent::values).collect();
+        let rows: Vec<&[f32]> = values.iter().map(AsRef::as_ref).collect();
+        let noisy = self.with_noise_alone(round, &rows);
+        let sent: Vec<Sent<'_>> = noisy.iter().map(|update| update.as_slice().into()).collect();
+        nonlinear.receive(round, &sent, memory, decoded)
     }
 
     fn keeps_memory(&self) -> bool {

@@ -4,7 +4,7 @@
 //! a vote takes their signs, a compressed sum their largest entries. They have the symbol level only, and their noise is the
 //! simulation's.
 
-use super::Uplink;
+use super::{Sent, Uplink};
 use crate::cost::Cost;
 use crate::effective::EffectiveChannel;
 use crate::error::UplinkError;
@@ -15,12 +15,12 @@ use crate::round::Round;
 pub trait Nonlinear: Send + Sync {
     /// Sends the updates and writes the estimate of their sum to `decoded`.
     ///
-    /// There is one update for each client of the round, in the order of its list, after clipping. All values are finite, and all
-    /// updates and `decoded` have the same length. Randomness comes from the round's streams only.
+    /// There is one update for each client of the round, in the order of its list, clipped while it is read. All values are finite, and
+    /// all updates and `decoded` have the same length. Randomness comes from the round's streams only.
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         memory: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError>;
@@ -45,7 +45,7 @@ pub(crate) fn receive(
     uplink: &dyn Uplink,
     nonlinear: &dyn Nonlinear,
     round: &Round<'_>,
-    updates: &[&[f32]],
+    updates: &[Sent<'_>],
     memory: Option<&mut ClientMemory>,
     decoded: &mut [f32],
 ) -> Result<Received, UplinkError> {

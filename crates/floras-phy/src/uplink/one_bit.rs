@@ -20,7 +20,7 @@ use floras_core::random::Purpose;
 
 use super::nonlinear::{Nonlinear, Received};
 use super::votes::{add_margins, scale_votes};
-use super::{BroadbandInversion, BroadbandInversionSettings, Uplink};
+use super::{BroadbandInversion, BroadbandInversionSettings, Sent, Uplink};
 use crate::cost::Cost;
 use crate::effective::EffectiveChannel;
 use crate::error::{UplinkError, require};
@@ -74,7 +74,7 @@ impl Nonlinear for OneBit {
     fn receive(
         &self,
         round: &Round<'_>,
-        updates: &[&[f32]],
+        updates: &[Sent<'_>],
         _: &mut ClientMemory,
         decoded: &mut [f32],
     ) -> Result<Received, UplinkError> {
@@ -86,14 +86,9 @@ impl Nonlinear for OneBit {
         for block in self.channel.realise(round)?.blocks() {
             let end = first + block.parameters.min(parameters - first);
             let (margins, noise) = (&mut decoded[first..end], &noise[first..end]);
-            let admitted: Vec<&[f32]> = updates
-                .iter()
-                .zip(&block.gains)
-                .filter(|(_, gain)| **gain != 0.0)
-                .map(|(update, _)| *update)
-                .collect();
-            if !admitted.is_empty() {
-                add_margins(&admitted, first, margins);
+            if block.gains.iter().any(|gain| *gain != 0.0) {
+                let admitted = updates.iter().zip(&block.gains).filter(|(_, gain)| **gain != 0.0);
+                add_margins(admitted.map(|(update, _)| update), first, margins);
                 for (margin, noise) in margins.iter_mut().zip(noise) {
                     *margin = if *margin + noise_std * noise >= 0.0 { 1.0 } else { -1.0 };
                 }

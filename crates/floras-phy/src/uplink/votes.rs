@@ -1,9 +1,29 @@
 //! Code shared by the schemes whose clients vote with the signs of their updates.
 
+use super::Sent;
+
 /// The margin of every parameter's vote: clients with a value of at least 0, minus the others. A value of 0 is a vote for `+`.
-pub(super) fn add_margins(updates: &[&[f32]], first: usize, margins: &mut [f32]) {
+pub(super) fn add_margins<'a>(
+    updates: impl Iterator<Item = &'a Sent<'a>>,
+    first: usize,
+    margins: &mut [f32],
+) {
     for update in updates {
-        for (margin, x) in margins.iter_mut().zip(&update[first..]) {
+        pulp::Arch::new().dispatch(AddSigns { values: &update.direction()[first..], margins });
+    }
+}
+
+struct AddSigns<'a> {
+    values: &'a [f32],
+    margins: &'a mut [f32],
+}
+
+impl pulp::WithSimd for AddSigns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        for (margin, x) in self.margins.iter_mut().zip(self.values) {
             *margin += if *x >= 0.0 { 1.0 } else { -1.0 };
         }
     }

@@ -39,6 +39,19 @@ pub enum ExperimentError {
         value: String,
     },
 
+    /// A name that is not allowed, and is similar to one that is.
+    #[error("{key} must be {allowed}, not {value}; {hint}")]
+    Misspelt {
+        /// The key, with its section.
+        key: String,
+        /// What is allowed, in words.
+        allowed: String,
+        /// The name that was given, as TOML.
+        value: String,
+        /// The similar name, as in `did you mean floras?`.
+        hint: String,
+    },
+
     /// A value that another crate rejected, or that conflicts with other values.
     #[error("{key}: {reason}")]
     Refused {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
-use super::file::{deserialize_section, unknown_key};
+use super::file::{deserialize_section, nearest, unknown_key};
 use super::number_or_none::NumberOrNone;
 use super::radio::Radio;
 use crate::schemes::{self, ChannelKnowledge, FlorasScheme, SchemeChoice, SchemeFile as _};
@@ -179,7 +179,10 @@ fn read_scheme(section: &Table) -> Result<SchemeChoice, ExperimentError> {
         let names: Vec<&str> = schemes::all().iter().map(|entry| entry.name()).collect();
         let value = name.map_or_else(String::new, ToString::to_string);
         let (key, allowed) = ("uplink.scheme".to_owned(), list(&names));
-        return Err(ExperimentError::Value { key, allowed, value });
+        return Err(match name.and_then(Value::as_str).and_then(|name| nearest(name, &names)) {
+            Some(hint) => ExperimentError::Misspelt { key, allowed, value, hint },
+            None => ExperimentError::Value { key, allowed, value },
+        });
     };
     entry.read(section)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use floras_core::random::TrialId;
-use floras_core::{Level, View};
+use floras_core::{Level, Rounding, View};
 use floras_privacy::{Account, LossFile, PrivacyUnit, Statement, Views};
 use serde::Serialize;
 
@@ -449,13 +449,23 @@ impl Search {
                 false => (fails / holds).ln().abs() <= TOLERANCE,
             };
             if is_close {
-                return Ok(Some(holds));
+                let rounded = self.rounded(holds);
+                return Ok(Some(if meets(rounded)? { rounded } else { holds }));
             }
             if meets(middle)? {
                 holds = middle;
             } else {
                 fails = middle;
             }
+        }
+    }
+
+    /// A value with six digits, rounded to the private side and within the range.
+    fn rounded(&self, value: f64) -> f64 {
+        match (self.whole, self.to > self.from) {
+            (true, _) => value,
+            (false, true) => Rounding::Up.significant(value, 6).min(self.to),
+            (false, false) => Rounding::Down.significant(value, 6).max(self.to),
         }
     }
 

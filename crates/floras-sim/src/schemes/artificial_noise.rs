@@ -19,7 +19,10 @@ use floras_privacy::{Account, MuDistribution, Source, Values};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, Discrete};
 
-use super::{ChannelKnowledge, NoiseKey, ONE_ANTENNA, Scheme, SchemeFile, Trust, admits_always};
+use super::{
+    ChannelKnowledge, NoiseKey, ONE_ANTENNA, Scheme, SchemeFile, Trust, admits_always, check_admission,
+    require_one_antenna,
+};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio, within};
@@ -183,6 +186,11 @@ impl Scheme for ArtificialNoiseScheme {
 
     fn allows_weights(&self) -> bool {
         true
+    }
+
+    fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
+        require_one_antenna(radio)?;
+        check_admission(radio, self.admission)
     }
 
     fn adversary(&self, view: View) -> Option<&'static str> {

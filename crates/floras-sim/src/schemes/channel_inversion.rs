@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChannelKnowledge, NoiseKey, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, Trust, admits_always,
+    check_admission, require_one_antenna,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -161,6 +162,11 @@ impl Scheme for ChannelInversionScheme {
 
     fn allows_weights(&self) -> bool {
         true
+    }
+
+    fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
+        require_one_antenna(radio)?;
+        check_admission(radio, self.admission)
     }
 
     fn adversary(&self, view: View) -> Option<&'static str> {

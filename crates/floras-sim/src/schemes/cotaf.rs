@@ -5,7 +5,7 @@ use floras_phy::{Cotaf, CotafSettings, Uplink, UplinkError};
 use floras_privacy::{Account, Source};
 use serde::{Deserialize, Serialize};
 
-use super::{ChannelKnowledge, ONE_ANTENNA, Scheme, SchemeFile};
+use super::{ChannelKnowledge, ONE_ANTENNA, Scheme, SchemeFile, check_admission};
 use crate::accounting::AccountContext;
 use crate::error::SimError;
 use crate::experiment::{ExperimentError, Radio};
@@ -98,7 +98,7 @@ impl Scheme for CotafScheme {
         if radio.ages() {
             return refused("uplink.ageing", "channels of this scheme are constant over a round");
         }
-        Ok(())
+        check_admission(radio, self.admission)
     }
 
     fn adversary(&self, view: View) -> Option<&'static str> {

@@ -27,7 +27,8 @@ const DEFAULT_RATE: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(into = "DigitalKeys")]
 pub struct DigitalScheme {
-    /// Quantisation levels above 0, from 1 to 65,535; 0 for numbers of 32 bits.
+    /// `s`: quantisation levels above 0, from 1 to 65,535; 0 for numbers of 32 bits. A value is one of `2s + 1` symbols, which take
+    /// `⌈log₂(2s + 1)⌉` bits: `2ⁿ − 1` levels use `n + 1` bits in full, and one more level takes one more bit.
     pub levels: u32,
     /// The rate of a client's code.
     pub rate: CodeRate,
@@ -97,6 +98,13 @@ impl SchemeFile for DigitalScheme {
 }
 
 impl DigitalScheme {
+    fn over(&self, radio: &Radio) -> Result<Digital, UplinkError> {
+        let Self { levels, rate, central_noise_std } = *self;
+        let levels = Some(levels).filter(|&levels| levels > 0);
+        let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
+        Digital::new(DigitalSettings { levels, rate, central_noise_std, length, channels, snr })
+    }
+
     fn rate_in_words(&self) -> String {
         match self.rate {
             CodeRate::Bits(bits) => format!("{bits} bits per channel use"),
@@ -107,17 +115,7 @@ impl DigitalScheme {
 
 impl Scheme for DigitalScheme {
     fn build(&self, radio: &Radio, _: u64) -> Result<Box<dyn Uplink>, UplinkError> {
-        let Self { levels, rate, central_noise_std } = *self;
-        let levels = Some(levels).filter(|&levels| levels > 0);
-        let (length, channels, snr) = (radio.length, radio.channels()?, radio.snr()?);
-        Ok(Box::new(Digital::new(DigitalSettings {
-            levels,
-            rate,
-            central_noise_std,
-            length,
-            channels,
-            snr,
-        })?))
+        Ok(Box::new(self.over(radio)?))
     }
 
     fn account(&self, context: &AccountContext<'_>) -> Result<Account, SimError> {
@@ -190,7 +188,7 @@ impl Scheme for DigitalScheme {
             let reason = "bits are sent at unit power, whatever the updates are: leave it out";
             return Err(ExperimentError::refused("uplink.power", reason));
         }
-        if matches!(self.rate, CodeRate::Outage(_)) {
+        if let CodeRate::Outage(outage) = self.rate {
             if radio.snr_db == f64::INFINITY {
                 let reason = "a rate by outage needs noise, and there is none at inf dB";
                 return Err(ExperimentError::refused("uplink.snr_db", reason));
@@ -200,6 +198,10 @@ impl Scheme for DigitalScheme {
             if !is_known {
                 let reason = "the probability is known for a distribution of channels with one mean power for all clients: give \
                               uplink.rate instead";
+                return Err(ExperimentError::refused("uplink.outage", reason));
+            }
+            if let Err(error) = self.over(radio) {
+                let reason = format!("{error}; give more than {outage} at {} dB", radio.snr_db);
                 return Err(ExperimentError::refused("uplink.outage", reason));
             }
         }

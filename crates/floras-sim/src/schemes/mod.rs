@@ -189,6 +189,15 @@ fn require_equal_channels(radio: &Radio) -> Result<(), ExperimentError> {
     Ok(())
 }
 
+/// Rejects a threshold that clients practically never reach. The channels of a trace are checked when the uplink is built, which reads it.
+fn check_admission(radio: &Radio, admission: Admission) -> Result<(), ExperimentError> {
+    if radio.trace().is_some() {
+        return Ok(());
+    }
+    let checked = radio.channels().and_then(|channels| channels.check_admission(admission));
+    checked.map_err(|error| ExperimentError::refused("uplink.admission", error))
+}
+
 /// Rejects blocks of an ageing channel that would split the parameters of a symbol.
 fn check_coherence(radio: &Radio, packing: ParametersPerSymbol) -> Result<(), ExperimentError> {
     if radio.coherence.is_some_and(|coherence| !coherence.is_multiple_of(packing.get())) {

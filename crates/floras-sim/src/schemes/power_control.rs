@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChannelKnowledge, NOT_KNOWN, NoiseKey, ONE_ANTENNA, SAMPLES_AND_CHANNELS, Scheme, SchemeFile, Trust,
-    admits_always, receiver_noise_adversary, receiver_noise_has_raw_samples, require_one_antenna,
-    set_by_receiver_noise,
+    admits_always, check_admission, receiver_noise_adversary, receiver_noise_has_raw_samples,
+    require_one_antenna, set_by_receiver_noise,
 };
 use crate::accounting::AccountContext;
 use crate::error::SimError;
@@ -133,7 +133,7 @@ impl Scheme for PowerControlScheme {
     fn check_radio(&self, radio: &Radio) -> Result<(), ExperimentError> {
         require_one_antenna(radio)?;
         if radio.snr_db.is_finite() {
-            return Ok(());
+            return check_admission(radio, self.admission);
         }
         let reason = "this scheme protects clients by the receiver's noise, and there is none at inf dB";
         Err(ExperimentError::refused("uplink.snr_db", reason))
