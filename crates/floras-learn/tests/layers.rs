@@ -1,5 +1,7 @@
 //! Networks compared with PyTorch's automatic differentiation, and with finite differences of the definitions in double precision.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use floras_learn::model::score_all;
 use floras_learn::{Batch, LayerChoice, Model, Network, Samples, Scratch, Shape};
 use rand::SeedableRng;

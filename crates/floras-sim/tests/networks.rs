@@ -4,7 +4,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use floras_sim::{Entry, Event, Experiment, ExperimentBuilder, Federation, PreparedRun, Trial};
+use floras_sim::{
+    Entry, Event, Experiment, ExperimentBuilder, Federation, PreparedRun, SimError, Status, Trial,
+    TrialOptions,
+};
 
 mod support;
 
@@ -19,7 +22,7 @@ fn small(more: &[&str]) -> Experiment {
         "data.test=700",
         "clients.total=12",
         "clients.per_round=8",
-        "trials=1",
+        "trials=2",
         "rounds=5",
         "local.batch=4",
         "local.rate=0.1",
@@ -48,16 +51,29 @@ fn threads_and_resume_do_not_change_a_byte() {
         });
         assert!(files[0] == files[1] && files[0] == files[2], "{name}");
         let path = directory.path().join(format!("{name}-resumed"));
-        let (stop, rounds) = (AtomicBool::new(false), std::sync::atomic::AtomicU32::new(0));
+        let stop = AtomicBool::new(false);
         let watch = |event: Event| {
-            if matches!(event, Event::Round(_)) && rounds.fetch_add(1, Ordering::SeqCst) == 1 {
-                stop.store(true, Ordering::SeqCst);
-            }
+            stop.fetch_or(matches!(event, Event::TrialEnds { trial: 0, .. }), Ordering::Relaxed);
         };
-        assert!(PreparedRun::new(&experiment, &path, Entry::New, 1).unwrap().run(&watch, &stop).is_err());
+        let stopped = PreparedRun::new(&experiment, &path, Entry::New, 1).unwrap().run(&watch, &stop);
+        assert!(matches!(stopped, Err(SimError::Stopped { .. })), "{name}");
         run(&experiment, &path, Entry::Resume, 2).unwrap();
-        assert_eq!(lasting_files(&path), files[0], "{name}");
+        assert!(lasting_files(&path) == files[0], "{name}");
+        resumes_halfway(&experiment);
     }
+}
+
+/// A trial that resumes from its parameters after two rounds ends with the same parameters.
+fn resumes_halfway(experiment: &Experiment) {
+    let federation = Federation::new(experiment).unwrap();
+    let mut whole = Trial::begin(&federation, 1).unwrap();
+    (0..2).for_each(|_| drop(whole.step().unwrap()));
+    let (at, halfway) = ((2, Status::Running), whole.parameters().to_vec());
+    let mut resumed = Trial::at(&federation, 1, TrialOptions::default(), at, halfway).unwrap();
+    for trial in [&mut whole, &mut resumed] {
+        (2..5).for_each(|_| drop(trial.step().unwrap()));
+    }
+    assert_eq!(resumed.parameters(), whole.parameters());
 }
 
 #[test]

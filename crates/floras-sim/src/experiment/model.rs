@@ -20,7 +20,7 @@ pub struct ModelSettings {
 pub enum ModelKind {
     /// Multinomial logistic regression.
     Logistic,
-    /// A perceptron.
+    /// A perceptron with rectified linear units in any number of hidden layers.
     Mlp {
         /// Units of each hidden layer, from 1 to 65536; 1 to 100 layers.
         hidden: Vec<usize>,

@@ -37,7 +37,7 @@ pub enum LayerChoice {
     },
     /// The mean of each channel.
     AveragePool,
-    /// `max(0, x)`.
+    /// Rectified linear units: `max(0, x)` of each value.
     Relu,
     /// Normalisation over groups of channels.
     GroupNorm {

@@ -101,8 +101,7 @@ impl Residual {
         parameters: &[f32],
         (inputs, outputs): (&[f32], &[f32]),
         out_gradient: &mut [f32],
-        gradient: &mut [f32],
-        in_gradient: Option<&mut [f32]>,
+        (gradient, in_gradient): (&mut [f32], Option<&mut [f32]>),
         memory: &mut BlockMemory,
         shared: &mut Shared,
     ) {

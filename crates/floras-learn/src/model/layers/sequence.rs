@@ -67,11 +67,11 @@ pub(crate) struct Memory {
 #[derive(Clone, Debug, Default)]
 struct Kept {
     outputs: Vec<f32>,
-    /// Of max pooling.
+    /// The places of the largest values, for max pooling.
     places: Vec<u32>,
-    /// Of dropout.
+    /// The factors by which dropout multiplied the values.
     factors: Vec<f32>,
-    /// Of group normalisation.
+    /// Mean and inverse deviation of each group, for group normalisation.
     statistics: Vec<[f32; 2]>,
     block: Option<Box<BlockMemory>>,
 }
@@ -376,8 +376,7 @@ impl Sequence {
                         parameters,
                         values,
                         &mut out_gradient,
-                        gradient,
-                        in_gradient,
+                        (gradient, in_gradient),
                         memory,
                         shared,
                     );

@@ -5,7 +5,7 @@
 
 const LANES: usize = 32;
 
-/// `Σ x`.
+/// The sum of all values.
 pub(super) fn of(values: &[f32]) -> f32 {
     over(values, values, |x, _| x)
 }
