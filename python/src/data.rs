@@ -58,7 +58,7 @@ pub(crate) fn federate<'py>(
         let initial = federation.initial_model(trial);
         let tensors = federation.model().tensors();
         let shapes: Vec<(String, Vec<usize>)> =
-            tensors.into_iter().map(|tensor| (tensor.name.to_owned(), tensor.shape)).collect();
+            tensors.into_iter().map(|tensor| (tensor.name, tensor.shape)).collect();
         Ok((clients, federation.test().clone(), initial, shapes))
     })?;
     let (clients, test, initial, shapes) = loaded.map_err(|error: floras_sim::SimError| error.to_python())?;

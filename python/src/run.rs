@@ -208,7 +208,8 @@ pub(crate) fn run<'py>(
     if with_report {
         report(py, out.clone(), outcome.rounds_done > 0)?;
     }
-    let order: Vec<&str> = run.federation().model().tensors().iter().map(|tensor| tensor.name).collect();
+    let order = run.federation().model().tensors();
+    let order: Vec<&str> = order.iter().map(|tensor| tensor.name.as_str()).collect();
     results(py, &experiment, &out, &outcome, &order)
 }
 

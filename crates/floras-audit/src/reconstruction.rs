@@ -140,7 +140,7 @@ fn updates(federation: &Federation, subjects: &[Samples]) -> Result<Vec<Vec<f32>
         let mut update = initial.clone();
         let data = ClientData { samples: subject, rows: &[0] };
         // One step on one sample has no randomness.
-        let mut unused = StreamName::new(settings.seed, purpose::PORTRAITS).stream();
+        let mut unused = purpose::training(|_| StreamName::new(settings.seed, purpose::PORTRAITS).stream());
         sgd.train(federation.model(), data, rate, &mut unused, &mut update, &mut workspace);
         update.iter_mut().zip(&initial).for_each(|(update, common)| *update = common - *update);
         update

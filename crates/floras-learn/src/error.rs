@@ -67,6 +67,17 @@ pub enum LearnError {
         reason: String,
     },
 
+    /// A layer of a network that does not fit its input.
+    #[error("layer {number} ({layer}): {reason}")]
+    Layer {
+        /// The place of the layer, counted from 1.
+        number: usize,
+        /// The layer as text.
+        layer: String,
+        /// Why it does not fit, with both shapes.
+        reason: String,
+    },
+
     /// A partition that is impossible for these data.
     #[error("{reason}")]
     Partition {

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`data`] | embedded digits, files in their standard formats, generated tasks |
 //! | [`Partition`] | which client holds which samples |
-//! | [`Model`]: [`Logistic`], [`Perceptron`] | loss and gradient over whole batches |
+//! | [`Model`]: [`Logistic`], [`Perceptron`], [`Network`] | loss and gradient over whole batches |
 //! | [`LocalSgd`], [`Rate`] | local training of a client in a round |
 
 pub mod data;
@@ -18,10 +18,10 @@ mod partition;
 mod rate;
 mod softmax;
 
-pub use data::{DataSet, Samples};
+pub use data::{Augmentation, DataSet, Samples, Shape};
 pub use error::LearnError;
-pub use local::{ClientData, LocalSgd, Work, Workspace};
-pub use model::{Batch, Logistic, Model, Perceptron, Scratch, Tensor};
+pub use local::{ClientData, LocalSgd, Randomness, Work, Workspace};
+pub use model::{Batch, LayerChoice, Logistic, Model, Network, Perceptron, Scratch, Tensor};
 pub use partition::{Partition, Shares};
 pub use rate::{Rate, Schedule};
 pub use softmax::Score;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::data::Samples;
+use crate::data::{Augmentation, Samples};
 use crate::error::{LearnError, require};
 use crate::model::{Batch, Model, Scratch};
 
@@ -27,13 +27,26 @@ pub enum Work {
 pub struct LocalSgd {
     batch: usize,
     work: Work,
+    augmentation: Augmentation,
 }
 
 impl Default for LocalSgd {
     /// One epoch in mini-batches of 20.
     fn default() -> Self {
-        Self { batch: 20, work: Work::Epochs(1) }
+        Self { batch: 20, work: Work::Epochs(1), augmentation: Augmentation::default() }
     }
+}
+
+/// The random numbers of a client's training in a round: one generator for each use, so that the order of the samples is the same with
+/// and without dropout and augmentation.
+#[derive(Clone, Debug)]
+pub struct Randomness<R> {
+    /// The order of the samples.
+    pub order: R,
+    /// The values that dropout layers set to zero.
+    pub dropout: R,
+    /// Crops and flips.
+    pub augmentation: R,
 }
 
 /// The samples of one client: some rows of a set.
@@ -52,6 +65,14 @@ pub struct Workspace {
     pub scratch: Scratch,
     gradient: Vec<f32>,
     order: Vec<u32>,
+    augmented: Augmented,
+}
+
+/// A mini-batch after augmentation.
+#[derive(Clone, Debug, Default)]
+struct Augmented {
+    samples: Option<Samples>,
+    rows: Vec<u32>,
 }
 
 impl LocalSgd {
@@ -63,7 +84,12 @@ impl LocalSgd {
             Work::Steps(steps) => ("the number of local steps", steps),
         };
         require((1..=1_000_000).contains(&amount), name, "between 1 and 1000000", amount)?;
-        Ok(Self { batch, work })
+        Ok(Self { batch, work, augmentation: Augmentation::default() })
+    }
+
+    /// The same training, with random changes of every mini-batch. Samples must be images.
+    pub fn with_augmentation(self, augmentation: Augmentation) -> Self {
+        Self { augmentation, ..self }
     }
 
     /// Number of samples in a mini-batch; a client with fewer samples uses all of them.
@@ -91,15 +117,18 @@ impl LocalSgd {
         model: &dyn Model,
         data: ClientData<'_>,
         rate: f64,
-        randomness: &mut impl Rng,
+        randomness: &mut Randomness<impl Rng>,
         parameters: &mut [f32],
         workspace: &mut Workspace,
     ) -> f64 {
         workspace.order.clear();
         workspace.order.extend_from_slice(data.rows);
         let batch = self.batch.min(data.rows.len().max(1));
+        let Randomness { order: randomness, dropout, augmentation } = randomness;
         let mut step = |workspace: &mut Workspace, batch: Range<usize>| {
-            workspace.step(model, data.samples, batch, rate as f32, parameters)
+            let step =
+                Step { model, samples: data.samples, rate: rate as f32, augmentation: self.augmentation };
+            workspace.step(step, batch, dropout, augmentation, parameters)
         };
         let mut losses = Mean::default();
         match self.work {
@@ -134,17 +163,43 @@ impl Workspace {
     /// One step on a part of the shuffled order; returns the mean cross-entropy before the step.
     fn step(
         &mut self,
-        model: &dyn Model,
-        samples: &Samples,
+        step: Step<'_>,
         batch: Range<usize>,
-        rate: f32,
+        dropout: &mut dyn Rng,
+        augmentation: &mut dyn Rng,
         parameters: &mut [f32],
     ) -> f64 {
+        let Step { model, samples, rate, .. } = step;
         self.gradient.resize(parameters.len(), 0.0);
-        let batch = Batch { samples, rows: &self.order[batch] };
-        let loss = model.gradient(parameters, batch, &mut self.scratch, &mut self.gradient);
+        let rows = &self.order[batch];
+        let batch = if step.augmentation.is_none() {
+            Batch { samples, rows }
+        } else {
+            self.augmented.fill(step.augmentation, Batch { samples, rows }, augmentation)
+        };
+        let loss = model.gradient(parameters, batch, dropout, &mut self.scratch, &mut self.gradient);
         pulp::Arch::new().dispatch(Descend { parameters, gradient: &self.gradient, rate });
         loss
+    }
+}
+
+/// What all steps of a training have in common.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    model: &'a dyn Model,
+    samples: &'a Samples,
+    rate: f32,
+    augmentation: Augmentation,
+}
+
+impl Augmented {
+    /// A copy of the batch with random changes.
+    fn fill(&mut self, augmentation: Augmentation, batch: Batch<'_>, randomness: &mut dyn Rng) -> Batch<'_> {
+        let samples = self.samples.get_or_insert_with(|| batch.samples.select(&[]));
+        samples.augment(augmentation, batch.samples, batch.rows, randomness);
+        self.rows.clear();
+        self.rows.extend(0..batch.rows.len() as u32);
+        Batch { samples, rows: &self.rows }
     }
 }
 
@@ -208,12 +263,19 @@ mod tests {
             0.0
         }
         fn tensors(&self) -> Vec<crate::Tensor> {
-            vec![crate::Tensor { name: "seen", shape: vec![self.0] }]
+            vec![crate::Tensor { name: "seen".to_owned(), shape: vec![self.0] }]
         }
         fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
             vec![0.0; self.0]
         }
-        fn gradient(&self, _: &[f32], batch: Batch<'_>, _: &mut Scratch, gradient: &mut [f32]) -> f64 {
+        fn gradient(
+            &self,
+            _: &[f32],
+            batch: Batch<'_>,
+            _: &mut dyn Rng,
+            _: &mut Scratch,
+            gradient: &mut [f32],
+        ) -> f64 {
             gradient.fill(0.0);
             for &row in batch.rows {
                 gradient[row as usize] = -1.0;
@@ -223,6 +285,15 @@ mod tests {
         fn score(&self, _: &[f32], _: Batch<'_>, _: &mut Scratch) -> crate::Score {
             crate::Score::default()
         }
+    }
+
+    fn randomness(seed: u64) -> Randomness<ChaCha8Rng> {
+        let [order, dropout, augmentation] = [0, 1, 2].map(|stream| {
+            let mut generator = ChaCha8Rng::seed_from_u64(seed);
+            generator.set_stream(stream);
+            generator
+        });
+        Randomness { order, dropout, augmentation }
     }
 
     fn numbered(count: usize) -> Samples {
@@ -235,14 +306,14 @@ mod tests {
         let (set, model) = (numbered(samples), SampleCounter(samples));
         let data = ClientData { samples: &set, rows: &rows };
         let mut parameters = vec![0.0; samples];
-        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        let mut generator = randomness(seed);
         let loss = sgd.train(&model, data, 1.0, &mut generator, &mut parameters, &mut Workspace::default());
         (parameters, loss)
     }
 
     #[test]
     fn an_epoch_sees_every_sample_once() {
-        let sgd = LocalSgd { batch: 4, work: Work::Epochs(2) };
+        let sgd = LocalSgd { batch: 4, work: Work::Epochs(2), ..LocalSgd::default() };
         let (counts, mean_batch) = uses_of_samples(sgd, 10, 1);
         assert_eq!(counts, [2.0; 10]);
         assert!((mean_batch - 10.0 / 3.0).abs() < 1e-12);
@@ -251,7 +322,7 @@ mod tests {
 
     #[test]
     fn steps_take_full_batches_without_repetition() {
-        let sgd = |steps| LocalSgd { batch: 4, work: Work::Steps(steps) };
+        let sgd = |steps| LocalSgd { batch: 4, work: Work::Steps(steps), ..LocalSgd::default() };
         let (counts, mean_batch) = uses_of_samples(sgd(2), 10, 1);
         assert_eq!((counts.iter().sum::<f32>(), mean_batch), (8.0, 4.0));
         assert!(counts.iter().all(|&count| count <= 1.0));
@@ -266,7 +337,8 @@ mod tests {
         let mut totals = [0.0; 10];
         let mut batches = HashSet::new();
         for seed in 0..2000 {
-            let (counts, _) = uses_of_samples(LocalSgd { batch: 3, work: Work::Steps(1) }, 10, seed);
+            let (counts, _) =
+                uses_of_samples(LocalSgd { batch: 3, work: Work::Steps(1), ..LocalSgd::default() }, 10, seed);
             batches.insert(counts.iter().map(|&count| count as u8).collect::<Vec<_>>());
             totals.iter_mut().zip(&counts).for_each(|(total, count)| *total += count);
         }
@@ -290,12 +362,19 @@ mod tests {
             0.0
         }
         fn tensors(&self) -> Vec<crate::Tensor> {
-            vec![crate::Tensor { name: "none", shape: vec![1] }]
+            vec![crate::Tensor { name: "none".to_owned(), shape: vec![1] }]
         }
         fn initialise(&self, _: &mut dyn Rng) -> Vec<f32> {
             vec![0.0]
         }
-        fn gradient(&self, _: &[f32], batch: Batch<'_>, _: &mut Scratch, _: &mut [f32]) -> f64 {
+        fn gradient(
+            &self,
+            _: &[f32],
+            batch: Batch<'_>,
+            _: &mut dyn Rng,
+            _: &mut Scratch,
+            _: &mut [f32],
+        ) -> f64 {
             self.0.lock().unwrap().extend_from_slice(batch.rows);
             0.0
         }
@@ -309,9 +388,9 @@ mod tests {
         for work in [Work::Epochs(2), Work::Steps(20)] {
             let recorder = SampleRecorder::default();
             let rows: Vec<u32> = (0..30).collect();
-            let (set, mut generator) = (numbered(30), ChaCha8Rng::seed_from_u64(4));
+            let (set, mut generator) = (numbered(30), randomness(4));
             let data = ClientData { samples: &set, rows: &rows };
-            let sgd = LocalSgd { batch: 3, work };
+            let sgd = LocalSgd { batch: 3, work, ..LocalSgd::default() };
             sgd.train(&recorder, data, 0.1, &mut generator, &mut [0.0], &mut Workspace::default());
             let order = recorder.0.into_inner().unwrap();
             let (first, second) = order.split_at(30);
@@ -327,7 +406,10 @@ mod tests {
     #[test]
     fn a_large_batch_takes_all_samples() {
         for work in [Work::Epochs(1), Work::Steps(1)] {
-            assert_eq!(uses_of_samples(LocalSgd { batch: 99, work }, 7, 2), (vec![1.0; 7], 7.0));
+            assert_eq!(
+                uses_of_samples(LocalSgd { batch: 99, work, ..LocalSgd::default() }, 7, 2),
+                (vec![1.0; 7], 7.0)
+            );
         }
     }
 
@@ -340,13 +422,14 @@ mod tests {
         let loss = model.gradient(
             &start,
             Batch { samples: &samples, rows: &[0, 1, 2] },
+            &mut ChaCha8Rng::seed_from_u64(0),
             &mut Scratch::default(),
             &mut gradient,
         );
         let mut trained = start.clone();
-        let sgd = LocalSgd { batch: 3, work: Work::Steps(1) };
+        let sgd = LocalSgd { batch: 3, work: Work::Steps(1), ..LocalSgd::default() };
         let data = ClientData { samples: &samples, rows: &[2, 0, 1] };
-        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        let mut generator = randomness(1);
         let local = sgd.train(&model, data, rate, &mut generator, &mut trained, &mut Workspace::default());
         assert!((local - loss).abs() < 1e-6);
         for index in 0..6 {

@@ -1,6 +1,7 @@
 //! Purposes of the simulation's random streams, besides those of the air interface.
 
-use floras_core::random::Purpose;
+use floras_core::random::{Purpose, Stream};
+use floras_learn::Randomness;
 
 /// The selection of the clients of a round.
 pub const SELECTION: Purpose = Purpose(64);
@@ -28,8 +29,21 @@ pub const DESPREAD_NOISE: Purpose = Purpose(74);
 pub const ENERGIES: Purpose = Purpose(75);
 /// The samples that an audit tries to reconstruct.
 pub const PORTRAITS: Purpose = Purpose(76);
+/// The values that dropout layers set to zero in a client's training.
+pub const LAYER_DROPOUT: Purpose = Purpose(77);
+/// The crops and flips of a client's training samples.
+pub const AUGMENTATION: Purpose = Purpose(78);
+/// As [`LAYER_DROPOUT`], in an adversary's own training.
+pub const GAME_DROPOUT: Purpose = Purpose(82);
+/// As [`AUGMENTATION`], in an adversary's own training.
+pub const GAME_AUGMENTATION: Purpose = Purpose(83);
 /// The selected clients that are silent in a round.
 pub const DROPOUT: Purpose = Purpose(90);
+
+/// The random numbers of a client's training; `stream` opens the client's stream of a purpose.
+pub fn training(stream: impl Fn(Purpose) -> Stream) -> Randomness<Stream> {
+    Randomness { order: stream(BATCHES), dropout: stream(LAYER_DROPOUT), augmentation: stream(AUGMENTATION) }
+}
 
 #[cfg(test)]
 mod tests {
@@ -51,6 +65,10 @@ mod tests {
             DESPREAD_NOISE,
             ENERGIES,
             PORTRAITS,
+            LAYER_DROPOUT,
+            AUGMENTATION,
+            GAME_DROPOUT,
+            GAME_AUGMENTATION,
             DROPOUT,
         ];
         for (index, purpose) in all.iter().enumerate() {

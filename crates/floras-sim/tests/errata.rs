@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use floras_core::random::StreamName;
 use floras_learn::data::digits20;
 use floras_learn::{Batch, Logistic, Model, Scratch};
+use floras_sim::purpose;
 
 /// The penalty factor `λ` of the paper's task: its penalty `λ‖w‖²` alone makes the loss strongly convex, with `μ = 2λ`.
 const PENALTY: f64 = 0.01;
@@ -23,7 +25,9 @@ fn first_gradient(model: &Logistic) -> f64 {
     let samples = digits20(4000, 1000).unwrap().train;
     let rows: Vec<u32> = (0..4000).collect();
     let (zero, mut gradient) = (vec![0.0; model.parameters()], vec![0.0; model.parameters()]);
-    model.gradient(&zero, Batch { samples: &samples, rows: &rows }, &mut Scratch::default(), &mut gradient);
+    let batch = Batch { samples: &samples, rows: &rows };
+    let mut unused = StreamName::new(1, purpose::LAYER_DROPOUT).stream();
+    model.gradient(&zero, batch, &mut unused, &mut Scratch::default(), &mut gradient);
     gradient.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
 }
 

@@ -106,7 +106,10 @@ fn wrong_values_are_rejected_with_their_key() {
         ("rounds = 5000000000", "rounds must be at most 4294967295, not 5000000000"),
         ("clients = [30, 10]", "clients must be a section, [clients], not [30, 10]"),
         ("[[uplink]]\nscheme = \"ideal\"", "uplink must be a section, [uplink], not "),
-        ("[local]\nrate = [0.1, 0.99, 10]", "local.rate must be a single value (no key takes a list), not ["),
+        (
+            "[local]\nrate = [0.1, 0.99, 10]",
+            "local.rate must be a single value (only model.hidden and model.layers take lists), not [",
+        ),
         ("name = 1979-05-27", "name must be a number, a text in quotes or a table, not 1979-05-27"),
         (
             "[uplink]\nreceiver = { clipped = true }",
@@ -343,6 +346,12 @@ fn known_keys() -> Vec<String> {
         "uplink.phase_error",
         "local.steps",
         "model.hidden",
+        "model.groups",
+        "model.layers",
+        "data.crop",
+        "data.flip",
+        "data.normalise",
+        "data.shape",
         "data.dir",
         "privacy.view",
     ];

@@ -1,8 +1,9 @@
 //! `cargo xtask bench-peers`: our speed compared with other libraries.
 //!
-//! For Unix. Machines are noisy, so both sides take turns within one run, on one thread each, and the ratio
+//! For Unix. Machines are noisy, so both sides take turns within one run, on as many threads each, and the ratio
 //! counts.
 
+mod cnn;
 mod numpy;
 mod race;
 mod round;
@@ -37,6 +38,8 @@ enum Subject {
     Uplink,
     /// The reference learning round.
     Round,
+    /// The training of a convolutional network.
+    Cnn,
     /// Our own Python package beside the program.
     Python,
 }
@@ -52,6 +55,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if is_wanted(Subject::Round) {
         round::run(&sides, turns)?;
+    }
+    if is_wanted(Subject::Cnn) {
+        cnn::run(&sides, turns)?;
     }
     if is_wanted(Subject::Python) {
         numpy::run(&sides.floras, turns)?;

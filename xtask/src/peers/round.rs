@@ -30,7 +30,8 @@ const PEERS: [Peer; 7] = [
     Peer { key: "flower", name: "Flower", how: "its simulator, on Ray", bar: Bar::AtLeast(140.0), rounds: 40 },
 ];
 
-const INSTALL: &str = "target/peers-venv/bin/python -m pip install -r xtask/peers/requirements-round.txt";
+pub(super) const INSTALL: &str =
+    "target/peers-venv/bin/python -m pip install -r xtask/peers/requirements-round.txt";
 
 /// Measures and prints the table.
 pub(super) fn run(sides: &Sides, turns: usize) -> Result<()> {

@@ -70,7 +70,7 @@ fn with_first(samples: &Samples, row: &[f32], label: u16) -> Result<Samples, Lea
     features[..samples.width()].copy_from_slice(row);
     let mut labels = samples.labels().to_vec();
     labels[0] = label;
-    Samples::new(samples.width(), samples.classes(), features, labels)
+    Samples::of_shape(samples.shape(), samples.classes(), features, labels)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use floras_core::Clipping;
 use floras_core::random::{Domain, StreamName, TrialId};
-use floras_learn::{ClientData, Samples, Workspace};
+use floras_learn::{ClientData, Randomness, Samples, Workspace};
 use floras_phy::{Round, UplinkError};
 use floras_sim::{LocalTraining, SimError, purpose, with_all};
 use rayon::prelude::*;
@@ -28,11 +28,19 @@ impl Shadow<'_> {
     pub(super) fn update(&self, samples: &Samples, number: u32, workspace: &mut Workspace) -> Vec<f32> {
         let federation = self.players.bench.federation;
         let seed = self.players.bench.settings.seed;
-        let name = StreamName::new(seed, purpose::GAME).trial(self.number).round(self.round).client(number);
+        let stream = |purpose| {
+            let name = StreamName::new(seed, purpose).trial(self.number).round(self.round);
+            name.client(number).stream()
+        };
+        let mut randomness = Randomness {
+            order: stream(purpose::GAME),
+            dropout: stream(purpose::GAME_DROPOUT),
+            augmentation: stream(purpose::GAME_AUGMENTATION),
+        };
         let mean_size = self.players.mean_size;
         let local = LocalTraining { federation, parameters: self.parameters, rate: self.rate, mean_size };
         let mut update = vec![0.0; self.parameters.len()];
-        with_all(samples, |data| local.train(data, &mut name.stream(), &mut update, workspace));
+        with_all(samples, |data| local.train(data, &mut randomness, &mut update, workspace));
         update
     }
 }
@@ -61,9 +69,9 @@ impl<'a> FirstRound<'a> {
         let round = Round::new(settings.seed, Domain::Shadows.trial(0), 1, &clients)?;
         let train = |&client: &u32| {
             let mut update = vec![0.0; parameters.len()];
-            let mut batches = round.stream_of(purpose::BATCHES, client);
+            let mut streams = purpose::training(|purpose| round.stream_of(purpose, client));
             let work = |data: ClientData<'_>| {
-                local.train(data, &mut batches, &mut update, &mut Workspace::default())
+                local.train(data, &mut streams, &mut update, &mut Workspace::default())
             };
             holdings.with_client(client, work).map(|_| update)
         };
@@ -102,8 +110,8 @@ impl<'a> FirstRound<'a> {
         let federation = self.players.bench.federation;
         let mean_size = self.players.mean_size;
         let local = LocalTraining { federation, parameters: &self.parameters, rate: self.rate, mean_size };
-        let mut batches = round.stream_of(purpose::BATCHES, WATCHED);
-        with_all(samples, |data| local.train(data, &mut batches, &mut updates[0], workspace));
+        let mut streams = purpose::training(|purpose| round.stream_of(purpose, WATCHED));
+        with_all(samples, |data| local.train(data, &mut streams, &mut updates[0], workspace));
         self.players.precode(if together { updates } else { &mut updates[..1] }).map(|_| ())
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use floras_sim::{Experiment, Federation, Trial};
+use floras_sim::{Experiment, ExperimentBuilder, Federation, Trial};
 use serde::Serialize;
 
 use super::resources::Usage;
@@ -33,8 +33,10 @@ test_every = 1
 train_every = 1000000
 "#;
 
-/// Rounds that are not timed.
+/// Rounds of the reference that are not timed.
 const WARM_UP: u32 = 10;
+/// Rounds of other experiments that are not timed.
+const SHORT_WARM_UP: u32 = 2;
 
 /// Options of `floras bench round`.
 #[derive(Debug, Args)]
@@ -43,10 +45,14 @@ The reference round: 20 clients with 200 digits each take 4 steps of 50 samples 
 regression from 400 features to 10 classes, send their updates with FLORAS at the symbol level, and
 the result is tested on 1,000 digits.
 
-Example:
+Examples:
 
-  floras bench round --threads 1 --json")]
+  floras bench round --threads 1 --json
+  floras bench round my-experiment.toml --rounds 20")]
 pub(crate) struct Options {
+    /// A file or preset whose rounds are timed; the reference round if absent.
+    experiment: Option<String>,
+
     /// Rounds to time.
     #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = 300)]
     rounds: u32,
@@ -80,7 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let value = options.rounds.to_string();
         return Err(Failure::option("--rounds", "between 1 and 900000", value));
     }
-    let federation = Federation::new(&Experiment::parse("the reference round", REFERENCE)?)?;
+    let experiment = match &options.experiment {
+        None => Experiment::parse("the reference round", REFERENCE)?,
+        // More than are timed: the last round of a trial evaluates the model.
+        source => {
+            let rounds = options.rounds + SHORT_WARM_UP + 1;
+            ExperimentBuilder::open(source.as_deref())?.rounds(rounds).build()?
+        }
+    };
+    let federation = Federation::new(&experiment)?;
     let threads = threads_or_all_cores(options.threads);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let measurement = pool.install(|| options.measure(&federation, threads))?;
@@ -88,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         writeln!(out, "{}", serde_json::to_string(&measurement)?)?;
     } else {
-        measurement.print(&mut out)?;
+        measurement.print(&federation, options.experiment.as_deref(), &mut out)?;
     }
     Ok(())
 }
@@ -96,7 +110,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 impl Options {
     fn measure(&self, federation: &Federation, threads: usize) -> Result<Measurement, Failure> {
         let mut trial = Trial::begin(federation, 0)?;
-        for _ in 0..WARM_UP {
+        let warm_up = if self.experiment.is_some() { SHORT_WARM_UP } else { WARM_UP };
+        for _ in 0..warm_up {
             trial.step()?;
         }
         let bar = progress_bar(self.rounds);
@@ -124,8 +139,18 @@ impl Options {
 }
 
 impl Measurement {
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "round        20 clients × 4 steps of 50, 4010 parameters, FLORAS, test on 1,000")?;
+    fn print(&self, federation: &Federation, source: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+        match source {
+            None => writeln!(
+                out,
+                "round        20 clients × 4 steps of 50, 4010 parameters, FLORAS, test on 1,000"
+            )?,
+            Some(source) => {
+                let clients = federation.experiment().settings().clients.per_round;
+                let parameters = federation.model().parameters();
+                writeln!(out, "round        {source}: {clients} clients, {parameters} parameters")?;
+            }
+        }
         writeln!(out, "one round    {:.3} ms (median of {})", self.seconds_per_round * 1e3, self.rounds)?;
         if let Some(cpu_seconds) = self.cpu_seconds_per_round {
             let threads = if self.threads == 1 { "thread" } else { "threads" };

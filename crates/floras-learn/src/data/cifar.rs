@@ -15,9 +15,11 @@ use super::DataSet;
 use super::file::{DataFile, unit_interval};
 use super::part::{TEST, TRAINING};
 use super::samples::Samples;
+use super::shape::Shape;
 use crate::error::LearnError;
 
-const WIDTH: usize = 3 * 32 * 32;
+const SHAPE: Shape = Shape::new(3, 32, 32);
+const WIDTH: usize = SHAPE.features();
 const RECORD: usize = 1 + WIDTH;
 const CLASSES: usize = 10;
 const BATCHES: usize = 5;
@@ -73,7 +75,7 @@ fn first(directory: &Path, names: &[String], count: usize, records: usize) -> Re
             features.extend(unit_interval(&record[1..]));
         }
     }
-    Samples::new(WIDTH, CLASSES, features, labels)
+    Samples::of_shape(SHAPE, CLASSES, features, labels)
 }
 
 /// All records of a file.

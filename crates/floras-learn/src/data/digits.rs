@@ -15,6 +15,7 @@ use super::idx::{CLASSES, Digits, SIDE};
 use super::part::{TEST, TRAINING};
 use super::resize::Reduction;
 use super::samples::Samples;
+use super::shape::Shape;
 use crate::error::{LearnError, require};
 
 const IMAGES: &[u8] = include_bytes!("../../data/digits-images-idx3-ubyte.gz");
@@ -32,7 +33,7 @@ const REDUCED_SIDE: usize = 20;
 /// # Ok::<(), floras_learn::LearnError>(())
 /// ```
 pub fn digits28(train: usize, test: usize) -> Result<DataSet, LearnError> {
-    split(train, test, SIDE * SIDE, |image, features| features.extend(unit_interval(image)))
+    split(train, test, SIDE, |image, features| features.extend(unit_interval(image)))
 }
 
 /// The digits of [`digits28`], reduced to 20×20 pixels by bicubic interpolation. Values can be slightly outside [0, 1].
@@ -46,18 +47,18 @@ pub fn digits28(train: usize, test: usize) -> Result<DataSet, LearnError> {
 pub fn digits20(train: usize, test: usize) -> Result<DataSet, LearnError> {
     let reduction = Reduction::new(SIDE, REDUCED_SIDE);
     let mut pixels = Vec::with_capacity(SIDE * SIDE);
-    split(train, test, REDUCED_SIDE * REDUCED_SIDE, |image, features| {
+    split(train, test, REDUCED_SIDE, |image, features| {
         pixels.clear();
         pixels.extend(image.iter().map(|&byte| f64::from(byte) / 255.0));
         reduction.apply(&pixels, features);
     })
 }
 
-/// Both parts; `append` computes the `width` features of an image.
+/// Both parts; `append` computes the features of an image of `side` × `side` pixels.
 fn split(
     train: usize,
     test: usize,
-    width: usize,
+    side: usize,
     mut append: impl FnMut(&[u8], &mut Vec<f32>),
 ) -> Result<DataSet, LearnError> {
     require(train > 0, TRAINING.count, "at least 1", train)?;
@@ -70,12 +71,12 @@ fn split(
     let digits = embedded()?;
     let mut part = |samples: Range<usize>| {
         let (mut features, mut labels) =
-            (Vec::with_capacity(width * samples.len()), Vec::with_capacity(samples.len()));
+            (Vec::with_capacity(side * side * samples.len()), Vec::with_capacity(samples.len()));
         for place in samples.map(place_in_file) {
             append(&digits.pixels[place * SIDE * SIDE..][..SIDE * SIDE], &mut features);
             labels.push(digits.labels[place].into());
         }
-        Samples::new(width, CLASSES, features, labels)
+        Samples::of_shape(Shape::new(1, side, side), CLASSES, features, labels)
     };
     Ok(DataSet { train: part(0..train)?, test: part(COUNT - test..COUNT)? })
 }

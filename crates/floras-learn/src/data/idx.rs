@@ -16,6 +16,7 @@ use super::DataSet;
 use super::file::{DataFile, unit_interval};
 use super::part::{Part, TEST, TRAINING};
 use super::samples::Samples;
+use super::shape::Shape;
 use crate::error::LearnError;
 
 const IMAGES: u32 = 0x0000_0803;
@@ -117,7 +118,7 @@ impl Digits {
         let count = part.size(wanted, self.labels.len())?;
         let features = unit_interval(&self.pixels[..count * SIDE * SIDE]).collect();
         let labels = self.labels[..count].iter().map(|&label| label.into()).collect();
-        Samples::new(SIDE * SIDE, CLASSES, features, labels)
+        Samples::of_shape(Shape::new(1, SIDE, SIDE), CLASSES, features, labels)
     }
 }
 

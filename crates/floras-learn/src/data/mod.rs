@@ -9,19 +9,25 @@
 //! | [`cifar10`] | 50,000 + 10,000 | 3×32×32 | 10 | six files of the binary version |
 //! | [`Synthetic`] | any | any | any | generated, client by client |
 
+mod augmentation;
 mod cifar;
 mod digits;
 mod file;
 mod idx;
+mod normalisation;
 mod part;
 mod resize;
 mod samples;
+mod shape;
 mod synthetic;
 
+pub use augmentation::Augmentation;
 pub use cifar::cifar10;
 pub use digits::{digits20, digits28};
 pub use idx::{fashion_mnist, mnist};
+pub use normalisation::Normalisation;
 pub use samples::Samples;
+pub use shape::Shape;
 pub use synthetic::Synthetic;
 
 /// The training and test samples of a task.

@@ -1,5 +1,9 @@
 //! Labelled samples in memory.
 
+use rand::Rng;
+
+use super::augmentation::Augmentation;
+use super::shape::Shape;
 use crate::error::{LearnError, require};
 
 /// Rows of features, and the class of each.
@@ -14,7 +18,7 @@ use crate::error::{LearnError, require};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    width: usize,
+    shape: Shape,
     classes: usize,
     features: Aligned,
     labels: Vec<u16>,
@@ -24,13 +28,24 @@ impl Samples {
     /// Largest number of classes.
     pub const MAX_CLASSES: usize = 1 << 12;
 
-    /// Samples of `width` features each, row after row, with labels below `classes`.
+    /// Vectors of `width` features each, row after row, with labels below `classes`.
     pub fn new(
         width: usize,
         classes: usize,
         features: Vec<f32>,
         labels: Vec<u16>,
     ) -> Result<Self, LearnError> {
+        Self::of_shape(Shape::vector(width), classes, features, labels)
+    }
+
+    /// Samples of this shape, one after another, with labels below `classes`.
+    pub fn of_shape(
+        shape: Shape,
+        classes: usize,
+        features: Vec<f32>,
+        labels: Vec<u16>,
+    ) -> Result<Self, LearnError> {
+        let width = shape.features();
         require(width > 0, "the number of features", "at least 1", width)?;
         let allowed = || format!("between 2 and {}", Self::MAX_CLASSES);
         require((2..=Self::MAX_CLASSES).contains(&classes), "the number of classes", allowed(), classes)?;
@@ -51,7 +66,7 @@ impl Samples {
             let reason = format!("the label of sample {position} must be below {classes}, not {label}");
             return Err(LearnError::MisshapenSamples { reason });
         }
-        Ok(Self { width, classes, features: Aligned::new(&features), labels })
+        Ok(Self { shape, classes, features: Aligned::new(&features), labels })
     }
 
     /// Number of samples.
@@ -61,7 +76,34 @@ impl Samples {
 
     /// Number of features of a sample.
     pub fn width(&self) -> usize {
-        self.width
+        self.shape.features()
+    }
+
+    /// The shape of a sample.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The same samples with another shape of as many features.
+    pub fn with_shape(self, shape: Shape) -> Result<Self, LearnError> {
+        if shape.features() != self.width() {
+            let (width, features) = (self.width(), shape.features());
+            let reason =
+                format!("samples with {width} features cannot have the shape {shape}, which has {features}");
+            return Err(LearnError::MisshapenSamples { reason });
+        }
+        Ok(Self { shape, ..self })
+    }
+
+    /// The same samples with `(x − mean)/deviation` in place of every feature `x`, for each channel.
+    pub(crate) fn normalised(mut self, means: &[f32], deviations: &[f32]) -> Self {
+        let pixels = self.shape.pixels();
+        let channels = means.iter().zip(deviations).cycle();
+        for (plane, (&mean, &deviation)) in self.features.values_mut().chunks_exact_mut(pixels).zip(channels)
+        {
+            plane.iter_mut().for_each(|value| *value = (*value - mean) / deviation);
+        }
+        self
     }
 
     /// Number of classes; every label is below it.
@@ -83,16 +125,34 @@ impl Samples {
     /// The features of one sample.
     #[inline(always)]
     pub fn row(&self, sample: usize) -> &[f32] {
-        &self.features.values()[sample * self.width..][..self.width]
+        &self.features.values()[sample * self.width()..][..self.width()]
     }
 
     /// A copy of some samples, in the given order. Rows outside the set are skipped.
     pub fn select(&self, rows: &[u32]) -> Self {
         let rows = || rows.iter().map(|&row| row as usize).filter(|&row| row < self.count());
-        let mut features = Vec::with_capacity(rows().count() * self.width);
+        let mut features = Vec::with_capacity(rows().count() * self.width());
         rows().for_each(|row| features.extend_from_slice(self.row(row)));
         let labels = rows().map(|row| self.labels[row]).collect();
-        Self { width: self.width, classes: self.classes, features: Aligned::new(&features), labels }
+        Self { shape: self.shape, classes: self.classes, features: Aligned::new(&features), labels }
+    }
+
+    /// Replaces these samples by rows of another set with random changes; the memory is kept.
+    pub(crate) fn augment(
+        &mut self,
+        augmentation: Augmentation,
+        source: &Self,
+        rows: &[u32],
+        randomness: &mut dyn Rng,
+    ) {
+        (self.shape, self.classes) = (source.shape, source.classes);
+        self.features.padded.truncate(self.features.start);
+        self.labels.clear();
+        for &row in rows {
+            let image = source.row(row as usize);
+            augmentation.append(image, self.shape, randomness, &mut self.features.padded);
+            self.labels.push(source.labels[row as usize]);
+        }
     }
 
     /// Number of the given samples with each label.
@@ -127,6 +187,10 @@ impl Aligned {
     #[inline(always)]
     fn values(&self) -> &[f32] {
         &self.padded[self.start..]
+    }
+
+    fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.padded[self.start..]
     }
 }
 

@@ -11,6 +11,7 @@ use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::Samples;
+use super::shape::Shape;
 use crate::error::{LearnError, require};
 use crate::partition::{Partition, dirichlet_shares, log_normal, some_labels};
 
@@ -20,7 +21,7 @@ const MAX_SPREAD: f64 = 100.0;
 /// A generated task: the centres of its classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
-    features: usize,
+    shape: Shape,
     centres: Vec<Vec<f32>>,
 }
 
@@ -48,12 +49,24 @@ impl Synthetic {
         )?;
         let scale = (separation / 2_f64.sqrt()) as f32;
         let mut centre = || (0..features).map(|_| scale * normal(randomness)).collect();
-        Ok(Self { features, centres: (0..classes).map(|_| centre()).collect() })
+        Ok(Self { shape: Shape::vector(features), centres: (0..classes).map(|_| centre()).collect() })
     }
 
     /// Number of features of a sample.
     pub fn features(&self) -> usize {
-        self.features
+        self.shape.features()
+    }
+
+    /// The shape of a sample.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The same task with samples of another shape of as many features.
+    pub fn with_shape(self, shape: Shape) -> Result<Self, LearnError> {
+        let (features, found) = (self.features(), shape.features());
+        require(features == found, "the number of features of the shape", features.to_string(), found)?;
+        Ok(Self { shape, ..self })
     }
 
     /// Number of classes.
@@ -114,12 +127,12 @@ impl Synthetic {
     }
 
     fn with_labels(&self, labels: Vec<u16>, randomness: &mut impl Rng) -> Result<Samples, LearnError> {
-        let mut features = Vec::with_capacity(labels.len() * self.features);
+        let mut features = Vec::with_capacity(labels.len() * self.features());
         for &label in &labels {
             features
                 .extend(self.centres[usize::from(label)].iter().map(|centre| centre + normal(randomness)));
         }
-        Samples::new(self.features, self.classes(), features, labels)
+        Samples::of_shape(self.shape, self.classes(), features, labels)
     }
 }
 

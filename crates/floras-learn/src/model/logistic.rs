@@ -66,8 +66,8 @@ impl Model for Logistic {
     fn tensors(&self) -> Vec<Tensor> {
         let Layer { inputs, outputs } = self.layer;
         vec![
-            Tensor { name: "weight", shape: vec![outputs, inputs] },
-            Tensor { name: "bias", shape: vec![outputs] },
+            Tensor { name: "weight".to_owned(), shape: vec![outputs, inputs] },
+            Tensor { name: "bias".to_owned(), shape: vec![outputs] },
         ]
     }
 
@@ -80,6 +80,7 @@ impl Model for Logistic {
         &self,
         parameters: &[f32],
         batch: Batch<'_>,
+        _: &mut dyn Rng,
         scratch: &mut Scratch,
         gradient: &mut [f32],
     ) -> f64 {
@@ -102,6 +103,9 @@ impl Model for Logistic {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+
     use super::super::checks::{gradient_meets_finite_differences, score_of_all, some_samples};
     use super::*;
     use crate::data::Samples;
@@ -142,7 +146,8 @@ mod tests {
         let copied = Samples::new(37, 10, features, labels).unwrap();
         let gradient = |batch: Batch<'_>| {
             let mut gradient = vec![0.0; parameters.len()];
-            model.gradient(&parameters, batch, &mut Scratch::default(), &mut gradient);
+            let mut unused = ChaCha8Rng::seed_from_u64(0);
+            model.gradient(&parameters, batch, &mut unused, &mut Scratch::default(), &mut gradient);
             gradient
         };
         let all = [0, 1, 2, 3, 4, 5, 6];

@@ -6,8 +6,10 @@
 //!
 //! All other modules, up to the radio, use only this slice.
 
+mod layers;
 mod logistic;
 mod narrow;
+mod network;
 mod perceptron;
 
 use std::fmt::Debug;
@@ -19,7 +21,10 @@ use rand::Rng;
 use crate::data::Samples;
 use crate::softmax::Score;
 
+pub use layers::LayerChoice;
 pub use logistic::Logistic;
+pub use network::Network;
+use network::NetworkMemory;
 pub use perceptron::Perceptron;
 
 /// Samples that are processed together: some rows of a set, in any order.
@@ -71,16 +76,18 @@ pub struct Scratch {
     labels: Vec<u16>,
     features: Vec<f32>,
     logits: Vec<f32>,
-    hidden: Vec<f32>,
-    hidden_gradient: Vec<f32>,
+    /// The units of each hidden layer of a perceptron.
+    hidden: Vec<Vec<f32>>,
+    hidden_gradient: [Vec<f32>; 2],
     softmax: Vec<f32>,
+    network: NetworkMemory,
 }
 
 /// A named part of the flat parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     /// The name, as in `weight` or `hidden.bias`.
-    pub name: &'static str,
+    pub name: String,
     /// Number of rows and columns of a matrix, or the length of a vector.
     pub shape: Vec<usize>,
 }
@@ -123,16 +130,18 @@ pub trait Model: Debug + Send + Sync {
     /// Initial parameters, drawn from `randomness`; as many as [`Model::parameters`].
     fn initialise(&self, randomness: &mut dyn Rng) -> Vec<f32>;
 
-    /// Writes the gradient of the objective; returns the mean cross-entropy, without the penalty.
+    /// Writes the gradient of the objective; returns the mean cross-entropy, without the penalty. Models with dropout draw from
+    /// `dropout`.
     fn gradient(
         &self,
         parameters: &[f32],
         batch: Batch<'_>,
+        dropout: &mut dyn Rng,
         scratch: &mut Scratch,
         gradient: &mut [f32],
     ) -> f64;
 
-    /// Loss and accuracy of the model on a batch, without the penalty.
+    /// Loss and accuracy of the model on a batch, without the penalty and without dropout.
     fn score(&self, parameters: &[f32], batch: Batch<'_>, scratch: &mut Scratch) -> Score;
 }
 
@@ -221,14 +230,16 @@ impl Layer {
     }
 }
 
-/// Loss and accuracy of a model on a whole data set. Batches of a few hundred samples limit the scratch memory.
+/// Number of samples that [`score_all`] scores at once, which limits the scratch memory.
+pub const SCORED_TOGETHER: usize = 512;
+
+/// Loss and accuracy of a model on a whole data set.
 pub fn score_all(model: &dyn Model, parameters: &[f32], samples: &Samples, scratch: &mut Scratch) -> Score {
-    const BATCH_SIZE: usize = 512;
     let mut score = Score::default();
     let mut rows = std::mem::take(&mut scratch.rows);
-    for first in (0..samples.count()).step_by(BATCH_SIZE) {
+    for first in (0..samples.count()).step_by(SCORED_TOGETHER) {
         rows.clear();
-        rows.extend(first as u32..(first + BATCH_SIZE).min(samples.count()) as u32);
+        rows.extend(first as u32..(first + SCORED_TOGETHER).min(samples.count()) as u32);
         score = score.and(model.score(parameters, Batch { samples, rows: &rows }, scratch));
     }
     scratch.rows = rows;
@@ -238,6 +249,9 @@ pub fn score_all(model: &dyn Model, parameters: &[f32], samples: &Samples, scrat
 /// Checks of a gradient by an independent computation.
 #[cfg(test)]
 mod checks {
+    use rand::SeedableRng;
+    use rand::rngs::ChaCha8Rng;
+
     use super::*;
 
     /// The objective in double precision, sample by sample and straight from its definition.
@@ -274,7 +288,8 @@ mod checks {
         let rows: Vec<u32> = (0..samples.count() as u32).collect();
         let batch = Batch { samples, rows: &rows };
         let mut gradient = vec![f32::NAN; parameters.len()];
-        let loss = model.gradient(&parameters, batch, &mut Scratch::default(), &mut gradient);
+        let mut unused = ChaCha8Rng::seed_from_u64(0);
+        let loss = model.gradient(&parameters, batch, &mut unused, &mut Scratch::default(), &mut gradient);
         let scored = model.score(&parameters, batch, &mut Scratch::default()).mean_loss();
         let expected = objective(widths, l2, &exact, samples);
         assert!((loss + penalty(model, &parameters) - expected).abs() < 2e-6);

@@ -167,8 +167,8 @@ impl Gradients {
             let train = |data: ClientData<'_>, client: u32| {
                 let recording = RecordingModel { model: federation.model(), longest: Mutex::new(0.0) };
                 let (mut moved, mut workspace) = (parameters.clone(), Workspace::default());
-                let mut stream = round.stream_of(purpose::BATCHES, client);
-                settings.local.sgd.train(&recording, data, rate, &mut stream, &mut moved, &mut workspace);
+                let mut streams = purpose::training(|purpose| round.stream_of(purpose, client));
+                settings.sgd().train(&recording, data, rate, &mut streams, &mut moved, &mut workspace);
                 (moved, recording.longest.into_inner().unwrap_or(f64::INFINITY))
             };
             let train = |&client: &u32| holdings.with_client(client, |data| train(data, client));
@@ -230,10 +230,11 @@ impl Model for RecordingModel<'_> {
         &self,
         parameters: &[f32],
         batch: Batch<'_>,
+        dropout: &mut dyn Rng,
         scratch: &mut Scratch,
         gradient: &mut [f32],
     ) -> f64 {
-        let loss = self.model.gradient(parameters, batch, scratch, gradient);
+        let loss = self.model.gradient(parameters, batch, dropout, scratch, gradient);
         let norm = gradient.iter().map(|&slope| f64::from(slope) * f64::from(slope)).sum::<f64>().sqrt();
         if let Ok(mut longest) = self.longest.lock() {
             *longest = longest.max(norm);

@@ -294,7 +294,8 @@ mod tests {
         (0..15).for_each(|i| parameters[place(i)] = w[i] as f32);
         let rows: Vec<u32> = (0..30).collect();
         let batch = Batch { samples: &samples, rows: &rows };
-        let loss = model.gradient(&parameters, batch, &mut Scratch::default(), &mut theirs);
+        let loss =
+            model.gradient(&parameters, batch, &mut start().stream(), &mut Scratch::default(), &mut theirs);
         let objective = Objective { parts: vec![(1.0, &samples)], l2: 0.05 };
         let mut ours = vec![0.0; 15];
         let value = objective.evaluate(&w, &mut ours);

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use floras_core::named_choice;
-use floras_learn::data::{self, DataSet};
-use floras_learn::{LearnError, Partition};
+use floras_learn::data::{self, DataSet, Normalisation};
+use floras_learn::{Augmentation, LearnError, Partition, Shape};
 use serde::{Deserialize, Serialize};
 
 use super::error::{COUNTS, ExperimentError, within};
+use super::is_default;
 
 /// Data set and its partition over the clients: the section `[data]` of an experiment file.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,29 @@ pub struct DataSettings {
     pub test: Option<usize>,
     /// The partition of the training samples among the clients.
     pub partition: Partition,
+    /// Whether every channel is normalised by published constants; for stored sets of images.
+    pub normalise: bool,
+    /// Random changes of the images in a mini-batch.
+    pub augmentation: Augmentation,
+    /// Channels, height and width of a sample of a generated set or of arrays; vectors if absent.
+    pub shape: Option<Shape>,
+}
+
+impl DataSettings {
+    /// Loads a stored set; `None` for a set that is generated or in memory.
+    pub(crate) fn load(&self) -> Option<Result<DataSet, LearnError>> {
+        let loaded = self.set.load(self.train, self.test)?;
+        Some(loaded.map(|set| match self.set.normalisation().filter(|_| self.normalise) {
+            Some(normalisation) => normalisation.apply(set),
+            None => set,
+        }))
+    }
+
+    /// Shape of a sample and number of classes; `None` for arrays, whose size the settings do not contain.
+    pub fn shape_and_classes(&self) -> Option<(Shape, usize)> {
+        let (shape, classes) = self.set.shape_and_classes()?;
+        Some((self.shape.unwrap_or(shape), classes))
+    }
 }
 
 /// A data set.
@@ -53,11 +77,7 @@ pub enum DataChoice {
 
 impl DataChoice {
     /// Loads a stored set, with a maximum number of samples; `None` for a set that is generated or in memory.
-    pub(crate) fn load(
-        &self,
-        train: Option<usize>,
-        test: Option<usize>,
-    ) -> Option<Result<DataSet, LearnError>> {
+    fn load(&self, train: Option<usize>, test: Option<usize>) -> Option<Result<DataSet, LearnError>> {
         let (embedded, spare) = (train.unwrap_or(4000), test.unwrap_or(1000));
         Some(match self {
             Self::Digits20 => data::digits20(embedded, spare),
@@ -90,14 +110,25 @@ impl DataChoice {
         }
     }
 
-    /// Features of a sample and number of classes; `None` for arrays, whose size the settings do not contain.
-    pub fn features_and_classes(&self) -> Option<(usize, usize)> {
+    /// The constants of its channels; `None` for sets without published ones.
+    fn normalisation(&self) -> Option<Normalisation> {
+        match self {
+            // The embedded digits are a part of MNIST.
+            Self::Digits20 | Self::Digits28 | Self::Mnist(_) => Some(Normalisation::MNIST),
+            Self::FashionMnist(_) => Some(Normalisation::FASHION_MNIST),
+            Self::Cifar10(_) => Some(Normalisation::CIFAR10),
+            Self::Synthetic { .. } | Self::Arrays { .. } => None,
+        }
+    }
+
+    /// Shape of a sample and number of classes; `None` for arrays, whose size the settings do not contain.
+    fn shape_and_classes(&self) -> Option<(Shape, usize)> {
         match *self {
-            Self::Synthetic { features, classes, .. } => Some((features, classes)),
+            Self::Synthetic { features, classes, .. } => Some((Shape::vector(features), classes)),
             // The built-in sets of images have ten classes.
-            _ => {
-                self.picture().map(|(side, is_coloured)| (side * side * if is_coloured { 3 } else { 1 }, 10))
-            }
+            _ => self
+                .picture()
+                .map(|(side, is_coloured)| (Shape::new(if is_coloured { 3 } else { 1 }, side, side), 10)),
         }
     }
 
@@ -174,6 +205,14 @@ pub(super) struct DataFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     test: Option<usize>,
     partition: Partition,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    normalise: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    crop: usize,
+    #[serde(skip_serializing_if = "is_default")]
+    flip: bool,
 }
 
 impl DataFile {
@@ -184,10 +223,19 @@ impl DataFile {
         within("data.features", self.features, 1..=1 << 20)?;
         within("data.classes", self.classes, 2..=4096)?;
         within("data.separation", self.separation, 0.0..=1e3)?;
+        within("data.crop", Some(self.crop), 0..=Augmentation::MAX_CROP)?;
+        self.shape()?;
         if self.dir.as_ref().is_some_and(|dir| dir.to_str().is_none()) {
             return Err(ExperimentError::refused("data.dir", "the name of the directory must be UTF-8"));
         }
         Ok(())
+    }
+}
+
+impl DataFile {
+    fn shape(&self) -> Result<Option<Shape>, ExperimentError> {
+        let shape = self.shape.as_deref().map(str::parse).transpose();
+        shape.map_err(|error| ExperimentError::refused("data.shape", error))
     }
 }
 
@@ -207,7 +255,16 @@ impl TryFrom<DataFile> for DataSettings {
             SetName::FashionMnist => DataChoice::FashionMnist(dir()?),
             SetName::Cifar10 => DataChoice::Cifar10(dir()?),
             SetName::Synthetic => DataChoice::Synthetic {
-                features: file.features.unwrap_or(20),
+                features: match (file.features, file.shape()?) {
+                    (features, None) => features.unwrap_or(20),
+                    (None, Some(shape)) => shape.features(),
+                    (Some(features), Some(shape)) if features == shape.features() => features,
+                    (Some(features), Some(shape)) => {
+                        let found = shape.features();
+                        let reason = format!("{shape} has {found} features, but data.features is {features}");
+                        return Err(ExperimentError::refused("data.shape", reason));
+                    }
+                },
                 classes: file.classes.unwrap_or(10),
                 separation: file.separation.unwrap_or(1.0),
             },
@@ -217,6 +274,15 @@ impl TryFrom<DataFile> for DataSettings {
             let reason = "\"given\" is for arrays in memory, whose rows are listed for each client";
             return Err(ExperimentError::refused("data.partition", reason));
         }
+        let is_own = matches!(set, DataChoice::Synthetic { .. } | DataChoice::Arrays { .. });
+        if file.normalise && is_own {
+            let reason = format!("there are no published constants for the set \"{name}\": leave it out");
+            return Err(ExperimentError::refused("data.normalise", reason));
+        }
+        let augmentation = Augmentation::new(file.crop, file.flip);
+        let augmentation = augmentation.map_err(|error| ExperimentError::refused("data.crop", error))?;
+        // The shape of images is known.
+        let shape = file.shape()?.filter(|_| is_own);
         // Embedded and generated sets have default sizes; a set of files is used completely.
         let (train, test) = match set {
             DataChoice::Digits20 | DataChoice::Digits28 => (Some(4000), Some(1000)),
@@ -226,7 +292,15 @@ impl TryFrom<DataFile> for DataSettings {
             | DataChoice::Cifar10(_)
             | DataChoice::Arrays { .. } => (None, None),
         };
-        Ok(Self { set, train: file.train.or(train), test: file.test.or(test), partition: file.partition })
+        Ok(Self {
+            set,
+            train: file.train.or(train),
+            test: file.test.or(test),
+            partition: file.partition,
+            normalise: file.normalise,
+            augmentation,
+            shape,
+        })
     }
 }
 
@@ -247,8 +321,10 @@ fn fingerprint(file: &DataFile) -> Result<String, ExperimentError> {
 
 impl From<&DataSettings> for DataFile {
     fn from(settings: &DataSettings) -> Self {
-        let DataSettings { set, train, test, partition } = settings;
-        let mut file = Self { train: *train, test: *test, partition: *partition, ..Self::default() };
+        let &DataSettings { ref set, train, test, partition, normalise, augmentation, shape } = settings;
+        let (crop, flip) = (augmentation.crop(), augmentation.flip());
+        let shape = shape.map(|shape| shape.to_string());
+        let mut file = Self { train, test, partition, normalise, crop, flip, shape, ..Self::default() };
         let mut from = |name: SetName, dir: &PathBuf| (file.set, file.dir) = (name, Some(dir.clone()));
         match set {
             DataChoice::Digits20 => {}
@@ -277,6 +353,9 @@ impl Default for DataSettings {
             train: Some(4000),
             test: Some(1000),
             partition: Partition::default(),
+            normalise: false,
+            augmentation: Augmentation::default(),
+            shape: None,
         }
     }
 }
@@ -289,9 +368,9 @@ mod tests {
     fn embedded_sets_have_the_stated_size() {
         for set in [DataChoice::Digits20, DataChoice::Digits28] {
             let loaded = set.load(Some(20), Some(10)).unwrap().unwrap().train;
-            assert_eq!(set.features_and_classes(), Some((loaded.width(), loaded.classes())));
+            assert_eq!(set.shape_and_classes(), Some((loaded.shape(), loaded.classes())));
         }
         let cifar = DataChoice::Cifar10("cifar".into());
-        assert_eq!(cifar.features_and_classes(), Some((3072, 10)));
+        assert_eq!(cifar.shape_and_classes(), Some((Shape::new(3, 32, 32), 10)));
     }
 }

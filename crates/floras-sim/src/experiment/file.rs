@@ -105,7 +105,7 @@ impl TryFrom<SettingsFile> for Settings {
             rounds: file.rounds,
             data: file.data.try_into()?,
             clients: file.clients.into(),
-            model: file.model.into(),
+            model: file.model.try_into()?,
             local: file.local.settings()?,
             uplink: UplinkSettings::of_experiment(&file.uplink)?,
             privacy: file.privacy.settings(file.masks.is_some()),
@@ -125,7 +125,7 @@ impl From<&Settings> for SettingsFile {
             rounds: settings.rounds,
             data: (&settings.data).into(),
             clients: settings.clients.clone().into(),
-            model: settings.model.into(),
+            model: (&settings.model).into(),
             local: settings.local.into(),
             uplink: settings.uplink.to_table(),
             privacy: settings.privacy.into(),
@@ -218,15 +218,19 @@ fn join(section: &str, key: &str) -> String {
     }
 }
 
-/// Rejects lists and dates, which no key takes. `serde` would read them as a section or as text.
+/// Keys whose value may be a list.
+const LISTS: [&str; 2] = ["model.hidden", "model.layers"];
+
+/// Rejects lists of other keys, and dates, which no key takes. `serde` would read them as a section or as text.
 fn check_kinds(section: &str, table: &Table) -> Result<(), ExperimentError> {
     for (name, value) in table {
         let key = join(section, name);
         match value {
             Value::Table(inner) => check_kinds(&key, inner)?,
+            Value::Array(_) if LISTS.contains(&key.as_str()) => {}
             Value::Array(_) | Value::Datetime(_) => {
                 let allowed = match value {
-                    Value::Array(_) => "a single value (no key takes a list)",
+                    Value::Array(_) => "a single value (only model.hidden and model.layers take lists)",
                     _ => "a number, a text in quotes or a table",
                 };
                 let allowed = allowed.to_owned();

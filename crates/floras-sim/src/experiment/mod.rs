@@ -20,6 +20,7 @@ mod record;
 mod uplink;
 
 use floras_core::{Clipping, Fidelity, Masks, TransmitPower, list};
+use floras_learn::LocalSgd;
 use floras_phy::{Aggregation, Masked, Noise, UnitPower, Uplink, unit_scale};
 use floras_privacy::Margins;
 use serde::{Serialize, Serializer};
@@ -376,6 +377,11 @@ impl Settings {
             }
         }
         summary
+    }
+
+    /// Local training with the changes of the data.
+    pub fn sgd(&self) -> LocalSgd {
+        self.local.sgd.with_augmentation(self.data.augmentation)
     }
 
     /// Notes for the user about these settings.

@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 use floras_core::Level;
 use floras_core::random::{StreamName, TrialId};
 use floras_learn::data::Synthetic;
-use floras_learn::{ClientData, LearnError, Partition, Samples, Shares};
+use floras_learn::{ClientData, LearnError, Partition, Samples, Shape, Shares};
 
 use crate::accounting::Protected;
 use crate::error::SimError;
-use crate::experiment::{DataChoice, DataSettings, Settings};
+use crate::experiment::{DataChoice, Settings};
 use crate::purpose;
 
 /// Approximate number of generated samples, those of the first clients, over which the training loss is computed.
@@ -64,8 +64,7 @@ pub enum Holdings<'p> {
 
 /// Loads or generates a data set: the clients' samples and the test samples.
 pub(super) fn load(settings: &Settings) -> Result<(Population, Samples), SimError> {
-    let DataSettings { ref set, train, test, .. } = settings.data;
-    let loaded = match (set.load(train, test), set) {
+    let loaded = match (settings.data.load(), &settings.data.set) {
         (Some(stored), _) => stored.map(|set| (Population::Stored(set.train, None), set.test)),
         (None, &DataChoice::Synthetic { features, classes, separation }) => {
             generate(settings, features, classes, separation)
@@ -98,6 +97,10 @@ fn generate(
     check_size("classes", classes, features)?;
     let stream = |purpose| StreamName::new(settings.seed, purpose).stream();
     let task = Synthetic::new(features, classes, separation, &mut stream(purpose::TASK))?;
+    let task = match settings.data.shape {
+        Some(shape) => task.with_shape(shape)?,
+        None => task,
+    };
     let test = task.draw(test, &mut stream(purpose::TEST_SAMPLES))?;
     Ok((Population::Generated { task, per_client: train / clients, unassigned: train % clients }, test))
 }
@@ -114,10 +117,10 @@ fn check_size(what: &str, count: usize, features: usize) -> Result<(), LearnErro
 }
 
 impl Population {
-    pub(super) fn width(&self) -> usize {
+    pub(super) fn shape(&self) -> Shape {
         match self {
-            Self::Stored(samples, _) => samples.width(),
-            Self::Generated { task, .. } => task.features(),
+            Self::Stored(samples, _) => samples.shape(),
+            Self::Generated { task, .. } => task.shape(),
         }
     }
 
@@ -219,7 +222,7 @@ fn first_clients(
             break;
         }
     }
-    Samples::new(task.features(), task.classes(), features, labels)
+    Samples::of_shape(task.shape(), task.classes(), features, labels)
 }
 
 impl<'p> Holdings<'p> {

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use dropout::Dropouts;
 use floras_core::random::{Purpose, StreamName, TrialId};
 use floras_core::{Fidelity, Level};
-use floras_learn::{Model, Samples};
+use floras_learn::{Model, Samples, Shape};
 use floras_phy::{Round, Uplink, UplinkError};
 use floras_privacy::Views;
 pub use metrics::RoundMetrics;
@@ -88,8 +88,9 @@ impl Federation {
 
     fn assemble(experiment: &Experiment, population: Population, test: Samples) -> Result<Self, SimError> {
         let settings = experiment.settings();
-        let model = settings.model.build(population.width(), population.classes());
+        let model = settings.model.build(population.shape(), population.classes());
         let model = model.map_err(SimError::learn("model"))?;
+        check_augmentation(settings, population.shape())?;
         let uplink = BoxedUplink(settings.build_uplink(settings.seed)?);
         let dropouts = Dropouts::open(settings)?;
         let mut data_digest = data_digest(experiment, &population, &test)?;
@@ -329,6 +330,21 @@ impl Federation {
     }
 }
 
+/// Rejects crops and flips of samples that are not images, and crops of more than the image.
+fn check_augmentation(settings: &Settings, shape: Shape) -> Result<(), ExperimentError> {
+    let augmentation = settings.data.augmentation;
+    let key = if augmentation.flip() { "data.flip" } else { "data.crop" };
+    if !augmentation.is_none() && !shape.is_image() {
+        let reason = format!("samples of the shape {shape} are not images (channels x height x width)");
+        return Err(ExperimentError::refused(key, reason));
+    }
+    if augmentation.crop() >= shape.height.min(shape.width) && augmentation.crop() > 0 {
+        let reason = format!("{} pixels are too many for images of {shape}", augmentation.crop());
+        return Err(ExperimentError::refused("data.crop", reason));
+    }
+    Ok(())
+}
+
 /// The unit that the statements about an experiment protect. At the item level its data are read, for the clients' numbers of
 /// samples.
 pub(crate) fn protected(settings: &Settings) -> Result<Protected, SimError> {
@@ -344,14 +360,14 @@ pub(crate) fn scope(settings: &Settings) -> Result<Scope, SimError> {
     if !settings.needs_parameters() {
         return Ok(Scope::Experiment { parameters: None });
     }
-    let (features, classes) = match settings.data.set.features_and_classes() {
+    let (shape, classes) = match settings.data.shape_and_classes() {
         Some(sizes) => sizes,
         None => {
             let population = clients::load(settings)?.0;
-            (population.width(), population.classes())
+            (population.shape(), population.classes())
         }
     };
-    let model = settings.model.build(features, classes);
+    let model = settings.model.build(shape, classes);
     let parameters = Some(model.map_err(SimError::learn("model"))?.parameters());
     Ok(Scope::Experiment { parameters })
 }

@@ -68,6 +68,10 @@ impl OwnData {
             let reason = format!("rows are listed for {listed} clients, not {total}");
             return Err(ExperimentError::refused("clients.total", reason).into());
         }
-        Ok((Population::Stored(self.set.train, self.shares), self.set.test))
+        let shaped = |samples: Samples| match settings.data.shape {
+            Some(shape) => samples.with_shape(shape).map_err(SimError::learn("data.shape")),
+            None => Ok(samples),
+        };
+        Ok((Population::Stored(shaped(self.set.train)?, self.shares), shaped(self.set.test)?))
     }
 }

@@ -4,8 +4,8 @@ use std::mem;
 use std::sync::Mutex;
 
 use floras_core::random::{Stream, StreamName, TrialId};
-use floras_learn::model::{penalty, score_all};
-use floras_learn::{ClientData, LearnError, Samples, Score, Workspace};
+use floras_learn::model::{SCORED_TOGETHER, penalty};
+use floras_learn::{Batch, ClientData, LearnError, Randomness, Samples, Score, Workspace};
 use floras_phy::{
     Aggregate, Aggregation, ClientMemory, Cost, EffectiveChannel, Round, Signal, UplinkError, precode,
 };
@@ -237,7 +237,7 @@ impl<'f> Trial<'f> {
         let settings = federation.experiment.settings();
         let RoundOutcome { metrics, clients, selected, .. } = outcome;
         let round = Round::new(settings.seed, self.id, metrics.round, clients)?.with_selected(selected)?;
-        let batches = |client| round.stream_of(purpose::BATCHES, client);
+        let streams = |client| purpose::training(|purpose| round.stream_of(purpose, client));
         let is_recorded = settings.record.signal.contains(metrics.round);
         let aggregation = Aggregation { keep_decoded: is_recorded, ..settings.aggregation() };
         let uplink = federation.uplink.0.as_ref();
@@ -248,14 +248,14 @@ impl<'f> Trial<'f> {
             aggregation.begin(uplink, round, sum).map_err(SimError::from).and_then(|mut in_progress| {
                 for wave in clients.chunks(updates.len()) {
                     let updates = &mut updates[..wave.len()];
-                    losses.extend(self.train_all(wave, metrics.rate, &batches, updates)?);
+                    losses.extend(self.train_all(wave, metrics.rate, &streams, updates)?);
                     in_progress.add(updates)?;
                 }
                 Ok(in_progress.finish()?)
             })
         } else {
             let mut memory = mem::take(&mut self.memory);
-            let sent = self.train_all(clients, metrics.rate, &batches, &mut updates).and_then(|all| {
+            let sent = self.train_all(clients, metrics.rate, &streams, &mut updates).and_then(|all| {
                 losses = all;
                 let updates = &updates[..clients.len()];
                 Ok(aggregation.run_in(uplink, round, updates, Some(&mut memory), sum)?)
@@ -311,16 +311,16 @@ impl<'f> Trial<'f> {
         senders
     }
 
-    /// The next round's updates before clipping, with the samples in the order of trial `batches_of`. An adversary that knows all
+    /// The next round's updates before clipping, with the random numbers of trial `streams_of`. An adversary that knows all
     /// clients' data and the common model can compute them.
-    pub fn expected_updates(&self, batches_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
+    pub fn expected_updates(&self, streams_of: TrialId) -> Result<Vec<Vec<f32>>, SimError> {
         let settings = self.federation.experiment.settings();
         let selected = self.federation.select(self.id, self.round + 1);
         let clients = self.federation.senders(self.id, self.round + 1, &selected);
-        let order = StreamName::new(settings.seed, purpose::BATCHES).trial(batches_of).round(self.round);
-        let batches = |client| order.client(client).stream();
+        let name = |purpose| StreamName::new(settings.seed, purpose).trial(streams_of).round(self.round);
+        let streams = |client| purpose::training(|purpose| name(purpose).client(client).stream());
         let mut updates = vec![vec![0.0; self.parameters.len()]; clients.len()];
-        self.train_all(&clients, settings.local.rate.at(self.round + 1), &batches, &mut updates)?;
+        self.train_all(&clients, settings.local.rate.at(self.round + 1), &streams, &mut updates)?;
         Ok(updates)
     }
 
@@ -330,7 +330,7 @@ impl<'f> Trial<'f> {
         &self,
         clients: &[u32],
         rate: f64,
-        batches: &(dyn Fn(u32) -> Stream + Sync),
+        streams: &(dyn Fn(u32) -> Randomness<Stream> + Sync),
         updates: &mut [Vec<f32>],
     ) -> Result<Vec<f64>, SimError> {
         let Self { federation, holdings, parameters, workspaces, options, .. } = self;
@@ -339,7 +339,7 @@ impl<'f> Trial<'f> {
             let work = |data: ClientData<'_>| {
                 let mut workspace = workspaces.take();
                 let local = LocalTraining { federation, parameters, rate, mean_size };
-                let loss = local.train(data, &mut batches(client), update, &mut workspace);
+                let loss = local.train(data, &mut streams(client), update, &mut workspace);
                 workspaces.give_back(workspace);
                 loss
             };
@@ -371,12 +371,18 @@ impl<'f> Trial<'f> {
         }
     }
 
+    /// The score over batches, on all threads; the sum is in the order of the batches.
     fn score(&self, samples: &Samples) -> Score {
-        let mut workspace = self.workspaces.take();
         let model = self.federation.model();
-        let score = score_all(model, &self.parameters, samples, &mut workspace.scratch);
-        self.workspaces.give_back(workspace);
-        score
+        let rows: Vec<u32> = (0..samples.count() as u32).collect();
+        let score = |rows: &[u32]| {
+            let mut workspace = self.workspaces.take();
+            let score = model.score(&self.parameters, Batch { samples, rows }, &mut workspace.scratch);
+            self.workspaces.give_back(workspace);
+            score
+        };
+        let scores: Vec<Score> = rows.par_chunks(SCORED_TOGETHER).map(score).collect();
+        scores.into_iter().fold(Score::default(), Score::and)
     }
 }
 
@@ -398,14 +404,14 @@ impl LocalTraining<'_> {
     pub fn train(
         &self,
         data: ClientData<'_>,
-        batches: &mut Stream,
+        randomness: &mut Randomness<Stream>,
         update: &mut [f32],
         workspace: &mut Workspace,
     ) -> f64 {
         let settings = self.federation.experiment.settings();
         update.copy_from_slice(self.parameters);
         let model = self.federation.model();
-        let loss = settings.local.sgd.train(model, data, self.rate, batches, update, workspace);
+        let loss = settings.sgd().train(model, data, self.rate, randomness, update, workspace);
         let weight = weight(settings.clients.weights, data, self.mean_size);
         for (update, &common) in update.iter_mut().zip(self.parameters) {
             *update = (common - *update) * weight;

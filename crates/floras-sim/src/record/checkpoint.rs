@@ -104,7 +104,7 @@ fn encode(
         ];
         for (name, dtype, shape, bytes) in tensors {
             let view = TensorView::new(dtype, shape, bytes).map_err(|error| error.to_string())?;
-            views.push((name, view));
+            views.push((name.to_owned(), view));
         }
     }
     let mark = serde_json::to_string(&mark).map_err(|error| error.to_string())?;
@@ -145,7 +145,7 @@ fn decode(model: &dyn Model, bytes: &[u8]) -> Result<Checkpoint, String> {
     let mark: Mark = serde_json::from_str(mark).map_err(|error| format!("its metadata: {error}"))?;
     let (mut parameters, mut checksum) = (Vec::with_capacity(model.parameters()), 0);
     for expected in model.tensors() {
-        let found = tensors.tensor(expected.name).map_err(|error| error.to_string())?;
+        let found = tensors.tensor(&expected.name).map_err(|error| error.to_string())?;
         if found.dtype() != Dtype::F32 || found.shape() != expected.shape {
             return Err(format!("the tensor {} has another shape or type than the model's", expected.name));
         }
@@ -198,7 +198,7 @@ mod tests {
     use crate::experiment::Experiment;
 
     fn model() -> Perceptron {
-        Perceptron::new(3, 2, 4, 0.0).unwrap()
+        Perceptron::new(3, &[2], 4, 0.0).unwrap()
     }
 
     fn mark() -> Mark {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn another_models_file_is_refused() {
-        let other = Perceptron::new(2, 2, 4, 0.0).unwrap();
+        let other = Perceptron::new(2, &[2], 4, 0.0).unwrap();
         assert!(decode(&other, &encoded().0).unwrap_err().contains("hidden.weight"));
     }
 
