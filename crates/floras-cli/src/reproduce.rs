@@ -60,6 +60,8 @@ enum What {
     Frontier,
     /// All of these figures.
     All,
+    /// QSGD: bounds on quantised gradients and their code (Alistarh et al. 2017).
+    Alistarh2017,
     /// Broadband analog aggregation: two tradeoffs and the latency (Zhu, Wang, Huang 2020).
     Zhu2020,
     /// GBMA: gradient descent over fading channels (Sery, Cohen 2020).
@@ -68,6 +70,8 @@ enum What {
     Liu2021,
     /// COTAF: time-varying precoding (Sery, Shlezinger, Cohen, Eldar 2021).
     Sery2021,
+    /// Majority vote by frequency-shift keying: cell, errors and peaks (Şahin, Everette, Hoque 2021).
+    Sahin2021,
     /// All figures of the papers of other schemes.
     Peers,
 }
@@ -80,10 +84,12 @@ impl What {
             Self::Fig5 => &[Target::Fig5],
             Self::Frontier => &[Target::Frontier],
             Self::All => &Target::ALL,
+            Self::Alistarh2017 => &[Target::Alistarh2017],
             Self::Zhu2020 => &[Target::Zhu2020],
             Self::Sery2020 => &[Target::Sery2020],
             Self::Liu2021 => &[Target::Liu2021],
             Self::Sery2021 => &[Target::Sery2021],
+            Self::Sahin2021 => &[Target::Sahin2021],
             Self::Peers => &Target::PEERS,
         }
     }

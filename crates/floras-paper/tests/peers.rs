@@ -33,8 +33,11 @@ fn quick_peers_do_not_contradict_the_book() {
         assert!(!differs || open, "{quick:?} contradicts {recorded:?}");
     }
     // Most claims have large effects: few trials decide them.
-    let open = claims(&made).iter().filter(|claim| claim.verdict == Verdict::Inconclusive).count();
-    assert!(open <= 2, "{open} claims are inconclusive");
+    let is_open = |claim: &&Claim| claim.verdict == Verdict::Inconclusive;
+    let (made, recorded) = (claims(&made), claims(&recorded));
+    let more = made.iter().filter(|claim| is_open(claim)).count()
+        - recorded.iter().filter(|claim| is_open(claim)).count();
+    assert!(more <= 2, "{more} claims are inconclusive with few trials only");
 }
 
 #[test]

@@ -130,7 +130,7 @@ pub enum Verdict {
     #[serde(rename = "reproduced")]
     Reproduced,
     /// More trials are needed: the interval is too wide to decide, or the paper's number is outside of it but within the
-    /// simultaneous interval over all claims.
+    /// simultaneous interval over all claims. Or the paper does not state what decides.
     #[serde(rename = "inconclusive")]
     Inconclusive,
     /// Our result differs, under the chosen conventions.

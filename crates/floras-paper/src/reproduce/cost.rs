@@ -45,7 +45,7 @@ impl Compared<'_> {
                 published: Some(0.0),
                 ours: of(self.floras, |cost| cost.dynamic_range_db),
                 unit: "dB",
-                agrees: |mean, half| Some(mean == 0.0 && half == 0.0),
+                agrees: &|mean, half| Some(mean == 0.0 && half == 0.0),
                 reason: "every client sends its update as it is; largest over smallest amplitude factor in a round".to_owned(),
             },
             Finding {
@@ -53,7 +53,7 @@ impl Compared<'_> {
                 published: None,
                 ours: of(self.inversion, |cost| cost.dynamic_range_db),
                 unit: "dB",
-                agrees: is_above_zero,
+                agrees: &is_above_zero,
                 reason: format!(
                     "mean of a round; {:.1} dB is expected of {} clients under Rayleigh fading (closed form, without threshold)",
                     expected_range_db(self.clients),
@@ -66,7 +66,7 @@ impl Compared<'_> {
                 published: None,
                 ours: pairs(self, |floras, inversion| overhead(floras) - overhead(inversion)),
                 unit: "channel uses",
-                agrees: |mean, half| is_above_zero(-mean, half),
+                agrees: &|mean, half| is_above_zero(-mean, half),
                 reason: format!(
                     "the common pilot takes L ≥ K chips, {} in all; channel inversion takes K = {} pilots and as many \
                      coefficients in the downlink, or one downlink pilot if the channel is reciprocal",
@@ -82,7 +82,7 @@ impl Compared<'_> {
                     floras.channel_uses() as f64 / inversion.channel_uses() as f64
                 }),
                 unit: "times",
-                agrees: |mean, half| is_above_zero(1.0 - mean, half),
+                agrees: &|mean, half| is_above_zero(1.0 - mean, half),
                 reason: format!(
                     "FLORAS: {}; channel inversion: {}. FLORAS spends L chips on each parameter",
                     words(self.floras),
@@ -94,7 +94,7 @@ impl Compared<'_> {
                 published: Some(100.0),
                 ours: of(self.floras, |cost| Some(100.0 * cost.power_mean / self.limit)),
                 unit: "% of the limit",
-                agrees: |mean, half| Some(mean + half + MARGIN >= 100.0),
+                agrees: &|mean, half| Some(mean + half + MARGIN >= 100.0),
                 reason: "under the paper's normalisation only the client with the longest update sends at the limit".to_owned(),
             },
             Finding {
@@ -102,7 +102,7 @@ impl Compared<'_> {
                 published: None,
                 ours: pairs(self, |floras, inversion| 10.0 * (floras.power_mean / inversion.power_mean).log10()),
                 unit: "dB",
-                agrees: is_above_zero,
+                agrees: &is_above_zero,
                 reason: format!(
                     "power fixed at the threshold |h| = {}; {:.1} dB is expected under Rayleigh fading, −10·log₁₀(θ²·E₁(θ²))",
                     self.threshold,

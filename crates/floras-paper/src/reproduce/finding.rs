@@ -12,8 +12,8 @@ pub(super) struct Finding<'a> {
     /// One number per trial, or per pair of trials.
     pub(super) ours: Vec<f64>,
     pub(super) unit: &'a str,
-    /// Whether an estimate agrees with the claim; `None` if its interval does not decide.
-    pub(super) agrees: fn(mean: f64, half: f64) -> Option<bool>,
+    /// Whether an estimate agrees with the claim, from its mean and half the width of its 95% interval; `None` if they do not decide.
+    pub(super) agrees: &'a dyn Fn(f64, f64) -> Option<bool>,
     pub(super) reason: String,
 }
 
@@ -30,6 +30,25 @@ pub(super) fn is_below_zero(mean: f64, half: f64) -> Option<bool> {
 /// Whether an estimate is 0 in every trial.
 pub(super) fn is_zero(mean: f64, half: f64) -> Option<bool> {
     Some(mean == 0.0 && half == 0.0)
+}
+
+/// Whether an estimate is at most a published bound. Estimates above it by less than the interval do not decide.
+pub(super) fn is_at_most(bound: f64) -> impl Fn(f64, f64) -> Option<bool> {
+    move |mean, half| match mean - bound {
+        above if above <= -half => Some(true),
+        above if above > 2.0 * half => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether an estimate is a published number up to `margin`. The interval must be as narrow as the margin. It is widened twice for a
+/// difference: an estimate of the published number itself differs with a probability of 0.5% with five trials, and 0.05% with twenty.
+pub(super) fn is_near(published: f64, margin: f64) -> impl Fn(f64, f64) -> Option<bool> {
+    move |mean, half| match (mean - published).abs() {
+        away if away > margin + 2.0 * half => Some(false),
+        away if away <= margin + half && half <= margin => Some(true),
+        _ => None,
+    }
 }
 
 impl Finding<'_> {
@@ -65,9 +84,9 @@ impl Finding<'_> {
 mod tests {
     use super::*;
 
-    fn verdict(ours: &[f64], agrees: fn(f64, f64) -> Option<bool>) -> Verdict {
+    fn verdict(ours: &[f64], agrees: impl Fn(f64, f64) -> Option<bool>) -> Verdict {
         let (published, unit, reason) = (None, "dB", String::new());
-        Finding { claim: "", published, ours: ours.to_vec(), unit, agrees, reason }.judge().verdict
+        Finding { claim: "", published, ours: ours.to_vec(), unit, agrees: &agrees, reason }.judge().verdict
     }
 
     #[test]
@@ -86,5 +105,17 @@ mod tests {
         assert_eq!(verdict(&[0.0, 0.0], is_zero), Verdict::Reproduced);
         assert_eq!(verdict(&[0.0, 1e-9], is_zero), Verdict::NotReproduced);
         assert_eq!(verdict(&[1e-9, -1e-9], is_zero), Verdict::NotReproduced);
+    }
+    /// The interval of `[2.9, 3.1]` is ±1.27 around 3, that of `[2.999, 3.001]` is ±0.0127.
+    #[test]
+    fn bounds_and_numbers_have_margins() {
+        assert_eq!(verdict(&[2.999, 3.001], is_at_most(3.1)), Verdict::Reproduced);
+        assert_eq!(verdict(&[2.999, 3.001], is_at_most(2.98)), Verdict::Inconclusive);
+        assert_eq!(verdict(&[2.999, 3.001], is_at_most(2.9)), Verdict::NotReproduced);
+        assert_eq!(verdict(&[0.5, 0.5], is_at_most(0.5)), Verdict::Reproduced);
+        assert_eq!(verdict(&[2.999, 3.001], is_near(3.1, 0.1)), Verdict::Reproduced);
+        assert_eq!(verdict(&[2.9, 3.1], is_near(3.0, 0.1)), Verdict::Inconclusive);
+        assert_eq!(verdict(&[2.999, 3.001], is_near(3.12, 0.1)), Verdict::Inconclusive);
+        assert_eq!(verdict(&[2.999, 3.001], is_near(3.2, 0.1)), Verdict::NotReproduced);
     }
 }

@@ -41,6 +41,8 @@ pub enum Target {
     Fig5,
     /// The frontier: accuracy at equal privacy, which is not in the paper.
     Frontier,
+    /// Alistarh et al. 2017: quantised gradients (QSGD).
+    Alistarh2017,
     /// Zhu, Wang and Huang 2020: broadband analog aggregation.
     Zhu2020,
     /// Sery and Cohen 2020: gradient descent over fading channels (GBMA).
@@ -49,13 +51,16 @@ pub enum Target {
     Liu2021,
     /// Sery, Shlezinger, Cohen and Eldar 2021: time-varying precoding (COTAF).
     Sery2021,
+    /// Şahin, Everette and Hoque 2021: majority vote by frequency-shift keying.
+    Sahin2021,
 }
 
 impl Target {
     /// All targets about FLORAS, those of the paper first.
     pub const ALL: [Self; 4] = [Self::Fig2, Self::Fig4, Self::Fig5, Self::Frontier];
     /// All targets from the papers of other schemes, the oldest first.
-    pub const PEERS: [Self; 4] = [Self::Zhu2020, Self::Sery2020, Self::Liu2021, Self::Sery2021];
+    pub const PEERS: [Self; 6] =
+        [Self::Alistarh2017, Self::Zhu2020, Self::Sery2020, Self::Liu2021, Self::Sery2021, Self::Sahin2021];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
@@ -64,10 +69,12 @@ impl Target {
             Self::Fig4 => "fig4",
             Self::Fig5 => "fig5",
             Self::Frontier => "frontier",
+            Self::Alistarh2017 => "alistarh2017",
             Self::Zhu2020 => "zhu2020",
             Self::Sery2020 => "sery2020",
             Self::Liu2021 => "liu2021",
             Self::Sery2021 => "sery2021",
+            Self::Sahin2021 => "sahin2021",
         }
     }
 
@@ -77,10 +84,12 @@ impl Target {
             Self::Fig4 => fig4::fig4(bench),
             Self::Fig5 => fig5::fig5(bench),
             Self::Frontier => frontier::frontier(bench),
+            Self::Alistarh2017 => peers::alistarh2017(bench, seed),
             Self::Zhu2020 => peers::zhu2020(bench, seed),
             Self::Sery2020 => peers::sery2020(bench, seed),
             Self::Liu2021 => peers::liu2021(bench, seed),
             Self::Sery2021 => peers::sery2021(bench),
+            Self::Sahin2021 => peers::sahin2021(bench, seed),
         }
     }
 }

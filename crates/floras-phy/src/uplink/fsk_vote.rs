@@ -17,9 +17,11 @@
 //! on one of two channel uses, at a mean power of 1 over both, so that `E = 2`.
 //!
 //! # Citations
+//! Şahin, Everette, Hoque, *Distributed learning over a wireless network with FSK-based majority vote*, CommNet 2021, arXiv:2111.01850:
+//! equation 24 is the probability of a vote. There a value of exactly 0 is a random vote, and clients have unequal mean powers.
+//!
 //! Şahin, *A demonstration of over-the-air computation for federated edge learning*, 2022, arXiv:2209.09954; Şahin, *Distributed learning
-//! over a wireless network with non-coherent majority vote computation*, IEEE TWC 22 (2023), arXiv:2209.04692. The probability of a
-//! vote is derived here.
+//! over a wireless network with non-coherent majority vote computation*, IEEE TWC 22 (2023), arXiv:2209.04692.
 
 use floras_core::Snr;
 use floras_core::random::Purpose;

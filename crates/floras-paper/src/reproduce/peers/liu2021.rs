@@ -88,7 +88,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
             published: Some(0.0),
             ours: low[0].iter().zip(&low[1]).map(|(with, without)| with - without).collect(),
             unit: "",
-            agrees: is_zero,
+            agrees: &is_zero,
             reason: format!("full power meets the budget in {free_draws} of {} draws of the channels", channels.len()),
         }
         .judge(),
@@ -97,7 +97,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
             published: None,
             ours: channels.iter().map(|h| threshold_slope(&problem, h)).collect(),
             unit: "decades",
-            agrees: is_above_zero,
+            agrees: &is_above_zero,
             reason: "a larger ε is a lower privacy level; closed form of every draw, 5 to 45 dB".to_owned(),
         }
         .judge(),
@@ -106,7 +106,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
             published: None,
             ours: percent_below(&adaptive, &fixed),
             unit: "%",
-            agrees: is_above_zero,
+            agrees: &is_above_zero,
             reason: "adaptive power spends the budget in the last rounds, whose noise is not reduced by later steps".to_owned(),
         }
         .judge(),
@@ -115,7 +115,7 @@ pub(in super::super) fn liu2021(bench: &Workbench<'_>, seed: u64) -> Result<Figu
             published: None,
             ours: percent_below(&adaptive, &in_turn),
             unit: "%",
-            agrees: is_above_zero,
+            agrees: &is_above_zero,
             reason: "the same 30 channel blocks: 30 steps with all devices, or 3".to_owned(),
         }
         .judge(),

@@ -1,19 +1,24 @@
 //! Figures of the papers of other schemes, and what those papers claim about them.
 //!
-//! One file per paper. Every claim is a statement of the paper's abstract, or of a figure whose settings the authors' published code
-//! has. All numbers come from this project's implementation of the scheme, with data that are generated here.
+//! One file per paper. Every claim is a statement of the paper's text, of its abstract where only that could be retrieved, or of a figure
+//! whose settings the text or the authors' published code has. All numbers come from this project's implementation of the scheme, with data
+//! that are generated here.
 
+mod alistarh2017;
 mod liu2021;
 mod regression;
+mod sahin2021;
 mod sery2020;
 mod sery2021;
 mod zhu2020;
 
 use floras_core::random::Purpose;
 use floras_sim::Estimate;
-use floras_sim::figure::{Axis, Curve, Style};
+use floras_sim::figure::{Axis, Claim, Curve, Style, Verdict};
 
+pub(super) use alistarh2017::alistarh2017;
 pub(super) use liu2021::liu2021;
+pub(super) use sahin2021::sahin2021;
 pub(super) use sery2020::sery2020;
 pub(super) use sery2021::sery2021;
 pub(super) use zhu2020::zhu2020;
@@ -72,6 +77,26 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
     let product: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     product / points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>()
+}
+
+/// A claim with one number of ours, which has no interval or whose interval does not decide.
+fn stated(
+    claim: &str,
+    published: Option<f64>,
+    ours: f64,
+    unit: &str,
+    verdict: Verdict,
+    reason: &str,
+) -> Claim {
+    Claim {
+        claim: claim.to_owned(),
+        published,
+        ours: Some(ours),
+        ci95: None,
+        unit: unit.to_owned(),
+        verdict,
+        reason: reason.to_owned(),
+    }
 }
 
 /// Choices as key and value.

@@ -89,7 +89,7 @@ pub(in super::super) fn sery2020(bench: &Workbench<'_>, seed: u64) -> Result<Fig
                 published: None,
                 ours: slopes[0].clone(),
                 unit: "",
-                agrees: is_below_zero,
+                agrees: &is_below_zero,
                 reason: "squared error after the last iteration, less that of gradient descent; 1/N is expected of the fading".to_owned(),
             }
             .judge(),
@@ -99,7 +99,7 @@ pub(in super::super) fn sery2020(bench: &Workbench<'_>, seed: u64) -> Result<Fig
                 published: Some(0.0),
                 ours: largest.delays(),
                 unit: "iterations",
-                agrees: is_within_one,
+                agrees: &is_within_one,
                 reason: format!("{} nodes; no difference means less than one iteration", largest.nodes),
             }
             .judge(),
@@ -109,7 +109,7 @@ pub(in super::super) fn sery2020(bench: &Workbench<'_>, seed: u64) -> Result<Fig
                 published: None,
                 ours: slopes[1].clone(),
                 unit: "",
-                agrees: is_below_zero,
+                agrees: &is_below_zero,
                 reason: "the noise contributes 1/(E·N²) = 1/N as well".to_owned(),
             }
             .judge(),

@@ -160,7 +160,7 @@ impl Runs {
             published: None,
             ours: self.differences(partition, COTAF, FIXED, snr),
             unit: "points",
-            agrees: is_above_zero,
+            agrees: &is_above_zero,
             reason: format!("{words} data at {} dB", decimal(SNR_DB)),
         };
         [no_effect.judge(&self.differences(partition, COTAF, IDEAL, snr)), effect.judge()]
@@ -183,7 +183,7 @@ impl Runs {
             published: None,
             ours: self.record(PARTITIONS[1].0, COTAF, snr).map(change).unwrap_or_default(),
             unit: "dB",
-            agrees: is_below_zero,
+            agrees: &is_below_zero,
             reason: "the scale follows the longest update of the round".to_owned(),
         }
         .judge()
