@@ -141,7 +141,7 @@ mod tests {
     fn shapes_have_their_mean_magnitudes() {
         let expected = [
             (Shape::Gaussian, 0.7979),
-            (Shape::Laplace, 0.7071),
+            (Shape::Laplace, std::f64::consts::FRAC_1_SQRT_2),
             (Shape::Uniform, 0.8660),
             (Shape::Equal, 1.0),
         ];
