@@ -86,7 +86,7 @@ pub(in super::super) fn alistarh2017(bench: &Workbench<'_>, seed: u64) -> Result
 struct Case {
     levels: u32,
     entries: usize,
-    /// `[shape][trial]`
+    /// What was measured in every trial, for every shape: `of[shape][trial]`.
     of: Vec<Vec<Measured>>,
 }
 
@@ -125,13 +125,13 @@ impl Case {
         words.join(", ")
     }
 
-    /// `min(n/s², √n/s)`
+    /// The bound of lemma 3.1 on the variance over the squared norm, `min(n/s², √n/s)`: positive.
     fn variance_bound(&self) -> f64 {
         let (n, s) = (self.entries as f64, f64::from(self.levels));
         (n / (s * s)).min(n.sqrt() / s)
     }
 
-    /// `s(s + √n)`
+    /// The bound of lemma 3.1 on the number of entries other than 0, `s(s + √n)`.
     fn nonzeros_bound(&self) -> f64 {
         f64::from(self.levels) * (f64::from(self.levels) + (self.entries as f64).sqrt())
     }

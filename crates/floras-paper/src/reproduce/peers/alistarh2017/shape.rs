@@ -71,9 +71,9 @@ pub(super) fn digital(levels: u32) -> Result<Digital, SimError> {
 pub(super) struct Measured {
     /// `⟨Q(v), v⟩/‖v‖²`, of mean 1 without bias.
     pub(super) projection: f64,
-    /// `‖Q(v) − v‖²/‖v‖²`.
+    /// The squared error `‖Q(v) − v‖²/‖v‖²`: at least 0.
     pub(super) variance: f64,
-    /// `‖Q(v)‖²/‖v‖²`.
+    /// The second moment `‖Q(v)‖²/‖v‖²`: at least 0.
     pub(super) second_moment: f64,
     /// Entries other than 0.
     pub(super) nonzeros: f64,
@@ -141,7 +141,7 @@ mod tests {
     fn shapes_have_their_mean_magnitudes() {
         let expected = [
             (Shape::Gaussian, 0.7979),
-            (Shape::Laplace, 0.7071),
+            (Shape::Laplace, std::f64::consts::FRAC_1_SQRT_2),
             (Shape::Uniform, 0.8660),
             (Shape::Equal, 1.0),
         ];

@@ -26,7 +26,7 @@ pub(super) const INNER: f64 = 10.0;
 const EXPONENT: f64 = 4.0;
 /// Devices of one trial.
 const DEVICES: u32 = 20_000;
-/// Every so many of the plotted exponents has sampled positions.
+/// Distance in [`LAMBDA`] between exponents with drawn positions.
 const STRIDE: usize = 11;
 /// The plotted point of the claim on sampled positions: the first above `a = 2`, in the cell of 100 m.
 const POINT: (usize, usize) = (50, 1);
