@@ -193,6 +193,8 @@ mod tests {
         SnrConvention,
     };
 
+    use num_complex::Complex64;
+
     use super::*;
     use crate::aggregation::Aggregation;
     use crate::channels::{Channels, Trace};
@@ -323,7 +325,9 @@ mod tests {
         let fixed = cost(PowerRule::FixedAtThreshold, NoiseReference::SameBandwidth);
         assert!((fixed.power_peak - 0.04).abs() < 1e-12);
         assert_eq!(fixed.payload_uses, 50 * LENGTH as u64);
-        let unreachable = inversion(PowerRule::default(), NoiseReference::PerSymbol, three_channels(), 9.0);
+        // Fixed channels may all be below the threshold.
+        let weak = Channels::fixed(&[Complex64::ONE]).unwrap();
+        let unreachable = inversion(PowerRule::default(), NoiseReference::PerSymbol, weak, 9.0);
         let silent = cost_of(&unreachable, Aggregation::default(), &updates, 1);
         assert_eq!((silent.power_peak, silent.dynamic_range_db, silent.energy), (0.0, None, 3.0));
     }

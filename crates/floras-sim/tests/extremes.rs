@@ -1,5 +1,7 @@
 //! Extreme settings of every scheme that an experiment can name: each is refused with a message, or has rounds with finite costs.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use floras_phy::{ClientMemory, Round};
 use floras_sim::schemes::{SchemeEntry, all};
 use floras_sim::{Experiment, ExperimentError};
@@ -88,7 +90,7 @@ fn extreme_settings_have_finite_costs() {
 }
 
 #[test]
-fn thresholds_that_nobody_reaches_are_refused() {
+fn thresholds_that_no_client_reaches_are_refused() {
     let radio = ("10.0", 32, "rayleigh", 20);
     let mut refused = 0;
     for scheme in all().iter().filter(|scheme| scheme.keys().contains(&"admission")) {

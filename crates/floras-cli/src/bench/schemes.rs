@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "K,…", allow_negative_numbers = true, value_parser = integer::<u32>, value_delimiter = ',', default_value = "20,100,1000")]
     clients: Vec<u32>,
 
-    /// Turns.
+    /// Measurements of each scheme, in turns with FLORAS, from 1 to 1000.
     #[arg(long, value_name = "n", allow_negative_numbers = true, value_parser = integer::<u32>, default_value_t = 7)]
     turns: u32,
 

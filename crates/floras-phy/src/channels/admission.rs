@@ -8,12 +8,12 @@ use crate::error::{UplinkError, require};
 /// Number of intervals of the integral over `ln |h|`.
 const INTERVALS: u32 = 8192;
 /// The smallest probability with which a client reaches a threshold in a round: one admission among 1,000 clients in 1,000 rounds.
-const LEAST_PROBABILITY: f64 = 1e-6;
+const MIN_PROBABILITY: f64 = 1e-6;
 /// Standard deviations of the shadowing that a client exceeds with a probability below a thousandth of the smallest one.
 const SHADOWS: f64 = 6.0;
 
 impl Channels {
-    /// Refuses an admission threshold that clients practically never reach: with a probability below 1e-6 in a round. Fixed channels
+    /// Refuses an admission threshold that clients practically never reach: with a probability below 1e-6 per round. Fixed channels
     /// are not checked.
     ///
     /// ```
@@ -27,7 +27,7 @@ impl Channels {
     pub fn check_admission(&self, admission: Admission) -> Result<(), UplinkError> {
         let threshold = admission.amplitude();
         let allowed = "an amplitude that a client's channel reaches with a probability of at least 1e-6";
-        let holds = self.admission_upper(threshold) >= LEAST_PROBABILITY;
+        let holds = self.admission_upper(threshold) >= MIN_PROBABILITY;
         require(holds, "the admission threshold for |h|", allowed, threshold)
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     /// `e^{−a²} = 10⁻⁶` at `a = 3.717`.
     #[test]
-    fn thresholds_that_nobody_reaches_are_refused() {
+    fn thresholds_that_no_client_reaches_are_refused() {
         let rayleigh = Channels::from(Fading::Rayleigh);
         assert!(is_allowed(&rayleigh, 1e-9) && is_allowed(&rayleigh, 3.71));
         assert!(!is_allowed(&rayleigh, 3.72) && !is_allowed(&rayleigh, 1000.0));

@@ -48,7 +48,7 @@ use crate::sequences::check_sizes;
 const NUMBER_BITS: u64 = 32;
 /// The smallest rate of a single client, in bits per complex channel use: the channel uses of a round are then far from the limits of
 /// 64 bits.
-const LEAST_RATE: f64 = 1e-6;
+const MIN_RATE: f64 = 1e-6;
 const TWO_TO_MINUS_32: f64 = 1.0 / 4_294_967_296.0;
 
 /// The rate of a client's code.
@@ -118,7 +118,7 @@ impl Digital {
         let uplink = Self { settings, noise_std, weakest };
         let rate = uplink.rate(1);
         let (name, allowed) = ("the rate by outage of a single client", "at least 1e-6 bits per channel use");
-        require(rate >= LEAST_RATE, name, allowed, rate)?;
+        require(rate >= MIN_RATE, name, allowed, rate)?;
         Ok(uplink)
     }
 

@@ -11,9 +11,9 @@ use std::ops::Range;
 pub(super) enum Order {
     /// All values but 0, by magnitude.
     Magnitude,
-    /// Positive values.
+    /// Values above 0.
     Positive,
-    /// Negative values, by magnitude.
+    /// Values below 0, by magnitude.
     Negative,
 }
 
