@@ -311,7 +311,8 @@ fn what_is_measured_is_what_happened() {
 
 #[test]
 fn rounds_without_admitted_clients_change_nothing() {
-    let experiment = experiment(&["uplink.scheme=channel-inversion", "uplink.admission={ amplitude = 100 }"]);
+    // A client is admitted with probability 5e-6.
+    let experiment = experiment(&["uplink.scheme=channel-inversion", "uplink.admission={ amplitude = 3.5 }"]);
     let federation = Federation::new(&experiment).unwrap();
     let metrics = Trial::begin(&federation, 0).unwrap().step().unwrap().metrics;
     assert_eq!(

@@ -378,7 +378,7 @@ fn wrong_linear_settings_name_their_key() {
         ),
         (
             &["uplink.scheme=broadband-inversion", "uplink.admission={ amplitude = 1000 }"],
-            "uplink.admission: the admission threshold for |h| must be an amplitude that channels reach, not 1000",
+            "uplink.admission: the admission threshold for |h| must be an amplitude that a client's channel reaches with a probability of at least 1e-6, not 1000",
         ),
         (
             &["uplink.scheme=broadband-inversion", "uplink.antennas=2"],
