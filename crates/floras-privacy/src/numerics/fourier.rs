@@ -129,10 +129,11 @@ impl WithSimd for Raise<'_> {
     }
 }
 
-/// The next length of the form `2^a` or `3·2^a`.
+/// The next length of the form `2^a`, `3·2^a` or `9·2^a`.
 pub(crate) fn fast_length(count: usize) -> usize {
     let power = count.next_power_of_two().max(16);
-    if count <= power / 4 * 3 { power / 4 * 3 } else { power }
+    let lengths = [power / 16 * 9, power / 4 * 3, power];
+    lengths.into_iter().find(|&length| count <= length).unwrap_or(power)
 }
 
 #[cfg(test)]
@@ -153,6 +154,6 @@ mod tests {
 
     #[test]
     fn lengths_are_fast_and_not_much_longer() {
-        assert_eq!([1, 16, 17, 24, 25, 700].map(fast_length), [12, 16, 24, 24, 32, 768]);
+        assert_eq!([1, 16, 17, 19, 24, 25, 550, 700].map(fast_length), [9, 16, 18, 24, 24, 32, 576, 768]);
     }
 }

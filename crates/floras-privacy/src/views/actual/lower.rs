@@ -16,10 +16,11 @@ use crate::engine::distribution::{COARSE_CELL, CellsBuilder, Side};
 use crate::numerics::parallel::in_parallel;
 use crate::views::actual::coefficients::{Coefficient, Coefficients};
 use crate::views::actual::densities::{NARROW, grouped};
-use crate::views::actual::{FAINT, FAINT_STEP, PARTS};
-use crate::views::gains::{self, LogBins, STEP};
+use crate::views::actual::{FAINT, FAINT_STEP, PARTS, add_gains};
+use crate::views::divisors::CommonPanels;
+use crate::views::gains::{self, Boundaries, LogBins, STEP};
 use crate::views::noise::Noise;
-use crate::views::pilot::{self, REACH};
+use crate::views::pilot::REACH;
 
 /// From this coefficient on, the pilot's noise is relatively small, and no estimate is below 1.
 pub(super) const STRONG: f64 = 20.0;
@@ -41,22 +42,22 @@ impl Coefficients {
         }
         let step = gains::step(Receiver::Paper);
         let noise = LogBins::of_noise(others, step, Side::Lower);
-        let gains =
-            |t: f64| pilot::divisors(receiver, t, small, step, Side::Lower).gains(&noise, Side::Lower);
-        let faint = gains(0.0);
         // A coefficient that may be 0 counts as 0.
-        let groups: Vec<Coefficient> =
-            narrow_groups(&self.narrow).filter(|group| group.least > 0.0).collect();
+        let groups: Vec<Shared> = narrow_groups(&self.narrow)
+            .filter(|group| group.least > 0.0)
+            .map(|group| Shared::of(&group))
+            .collect();
+        let strongest = groups.iter().map(|group| group.channel).fold(0.0, f64::max);
+        let panels = CommonPanels::new(receiver, (0.0, strongest), small, step, Side::Lower);
+        let boundaries = Boundaries::new(panels.range(), &noise);
+        let gains = |t: f64| panels.divisors(t).gains(&noise, &boundaries, Side::Lower);
+        let faint = gains(0.0);
         let parts = in_parallel(PARTS, |part| {
             let mut cells = CellsBuilder::new(largest, COARSE_CELL, Side::Lower);
             for group in groups.iter().skip(part).step_by(PARTS.len()) {
-                let shared = Shared::of(group);
-                let own = (shared.channel > 0.0).then(|| gains(shared.channel));
-                for &(mass, mean, (low, high)) in own.as_ref().unwrap_or(&faint) {
-                    let [mean, low, high] = [shared.mean * mean, shared.least * low, shared.largest * high]
-                        .map(|mu| sensitivity * mu);
-                    cells.add_range(mean, (low, high), shared.mass * mass);
-                }
+                let own = (group.channel > 0.0).then(|| gains(group.channel));
+                let amplitudes = [group.mean, group.least, group.largest].map(|t| sensitivity * t);
+                add_gains(&mut cells, own.as_ref().unwrap_or(&faint), amplitudes, group.mass);
             }
             cells
         });

@@ -38,7 +38,7 @@ use crate::error::{PrivacyError, require, require_positive};
 use crate::setting::Setting;
 use crate::views::DetailSource;
 use crate::views::actual::densities::RAW_STEP;
-use crate::views::gains::STEP;
+use crate::views::gains::{Gain, STEP};
 use crate::views::noise::Noise;
 use crate::views::pilot::BEYOND_REACH;
 use crate::views::receiver::{term_of_branches, with_growing_divisor};
@@ -139,6 +139,15 @@ impl Coefficients {
         let mut above = cells_of(Side::Upper);
         above.add_infinite(BEYOND_REACH);
         Ok(above.build_above(move || cells_of(Side::Lower)))
+    }
+}
+
+/// Adds the gains of some coefficients to cells of `μ`. The amplitudes are the mean, the smallest and the largest `Δ·t`.
+fn add_gains(cells: &mut CellsBuilder, gains: &[Gain], [mean, least, largest]: [f64; 3], mass: f64) {
+    let log_mean = mean.ln();
+    for gain in gains {
+        let range = (least * gain.range.0, largest * gain.range.1);
+        cells.add_near(log_mean + gain.log, mean * gain.mean, range, mass * gain.mass);
     }
 }
 

@@ -19,8 +19,11 @@ use crate::views::receiver::{
 fn bounded() -> Receiver {
     Receiver::clipped(0.05).expect("0.05 is in range")
 }
-/// Ratio of successive panel ends of the estimate, and width of the coefficient's cells, for the noise of used sequences.
-const USED_RATIO: f64 = 1.002;
+/// Relative width of panels of estimates up to [`USED_NEAR`], its maximum for larger ones, and width of the coefficient's cells, for the
+/// noise of used sequences.
+const USED_WIDTH: f64 = 0.002;
+const USED_NEAR: f64 = 4.0;
+const MAX_USED_WIDTH: f64 = 0.02;
 const USED_STEP: f64 = 0.02;
 
 /// Contributions of used sequences to `ν²`, for the receivers of recent calls; the steps of a calibration repeat them.
@@ -101,7 +104,9 @@ impl Coefficients {
         while let Some(&last) = ends.last()
             && last < most + REACH
         {
-            ends.push(last * USED_RATIO);
+            // Strong channels have little noise, which needs less accuracy.
+            let width = USED_WIDTH * (last / USED_NEAR).max(1.0).sqrt();
+            ends.push(last * (1.0 + width.min(MAX_USED_WIDTH)));
         }
         let channels: Vec<(f64, f64)> = match side {
             Side::Upper => groups(&self.seen, USED_STEP).map(|group| (group.mean, group.mass)).collect(),
