@@ -109,3 +109,54 @@ impl CommonPanels {
         if monotone { bins } else { bins.unaligned() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numerics::normal;
+    use crate::numerics::quadrature::equal_panels;
+    use crate::views::gains::Boundaries;
+
+    /// The mean of `g` over all estimates, from bins and from an integration rule that resolves the kinks. Bins of half the width bring
+    /// the bounds closer.
+    #[test]
+    fn bins_enclose_the_mean_gain() {
+        for receiver in [
+            Receiver::Paper,
+            Receiver::Mmse,
+            Receiver::clipped(1.0).unwrap(),
+            Receiver::clipped(0.1).unwrap(),
+        ] {
+            for (t, noise) in [(0.3, 4.0), (1.0, 0.1), (4.0, 17.0), (40.0, 2.0), (3000.0, 20.0)] {
+                let gain = |tau: f64| 1.0 / (1.0 + noise * divisor(receiver, tau).powi(2)).sqrt();
+                let nodes = equal_panels(t - 12.0, t + 12.0, 6000);
+                let exact: f64 = nodes.iter().map(|&(x, w)| w * normal::density(x - t) * gain(x.abs())).sum();
+                let bound = |side: Side, step: f64| {
+                    let small = if receiver == Receiver::Mmse { 0.1 } else { 1e-4 };
+                    let panels = CommonPanels::new(receiver, (0.0, t), small, step, side);
+                    let root = f64::sqrt(noise);
+                    let noise = LogBins::new(step, &[(root, root, 1.0)]);
+                    let boundaries = Boundaries::new(panels.range(), &noise);
+                    let gains = panels.divisors(t).gains(&noise, &boundaries, side);
+                    let total: f64 = gains.iter().map(|gain| gain.mass).sum();
+                    // A lower bound omits the smallest estimates if their divisors are unbounded.
+                    assert!(total < 1.0 + 1e-12, "{receiver:?} {t}: {total}");
+                    assert!(side == Side::Lower || total > 1.0 - 1e-12, "{receiver:?} {t}: {total}");
+                    gains.iter().map(|gain| gain.mass * gain.mean).sum::<f64>()
+                };
+                let [wide, narrow] =
+                    [0.02, 0.01].map(|step| [Side::Lower, Side::Upper].map(|side| bound(side, step)));
+                for [low, high] in [wide, narrow] {
+                    assert!(
+                        low <= exact * (1.0 + 1e-9) && exact <= high * (1.0 + 1e-9),
+                        "{receiver:?} {t}: {low} {exact} {high}"
+                    );
+                }
+                // The smallest estimates share one MMSE divisor.
+                let most = if receiver == Receiver::Mmse { 1.02 } else { 1.003 };
+                assert!(narrow[1] <= exact * most, "{receiver:?} {t}: {exact} {}", narrow[1]);
+                assert!(narrow[1] <= wide[1] * (1.0 + 1e-6), "{receiver:?} {t}");
+            }
+        }
+    }
+}

@@ -17,7 +17,7 @@ use std::slice::from_ref;
 
 use crate::engine::distribution::Side;
 use crate::engine::loss::log_sum_exp;
-use crate::numerics::fourier::{self, fast_length};
+use crate::numerics::fourier::{self, close_fast_length};
 use crate::numerics::normal;
 use crate::numerics::parallel::in_parallel;
 use crate::numerics::pool::{self, Pooled};
@@ -30,6 +30,8 @@ use crate::views::pilot;
 const POINTS: (usize, usize) = (1 << 15, 1 << 18);
 /// Rounding to the grid should change small values of the noise by at most this, relatively. `ε` then grows by at most 0.07%.
 const ROUNDING: f64 = 7e-4;
+/// The same for rare small values, as long as the grid need not be finer than for the bound on the rounding of all values.
+const RARE_ROUNDING: f64 = 1e-3;
 /// An even grid is not used if rounding may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
 const FEW_ROUNDING: f64 = 2e-2;
 /// `−ln` of the probability of the quantile in [`FEW_ROUNDING`].
@@ -342,10 +344,14 @@ impl EvenSum {
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
         let little = (sketch.mean() - 0.5 * below).max(1e-300);
+        let range = below + above;
         // A term loses half a step on average, and the loss of few terms has no bound but 0.
-        let lost = rounding_deviation(terms, below + above).min(0.5 * number * (below + above));
-        let enough = lost / (ROUNDING * little);
-        let count = fast_length((enough as usize).clamp(POINTS.0, POINTS.1));
+        let lost = rounding_deviation(terms, range).min(0.5 * number * range);
+        let rare = sketch.quantile(-1.0, TILT_LIMITS[1]).max(1e-300);
+        let enough_for_rare =
+            (lost / (RARE_ROUNDING * rare)).min(rounding_deviation(terms, range) / (RARE_ROUNDING * little));
+        let enough = (lost / (ROUNDING * little)).max(enough_for_rare);
+        let count = close_fast_length((enough as usize).clamp(POINTS.0, POINTS.1));
         // Rounding adds a random deviation from the mean loss, with a standard deviation of at most half a step per term.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A single term must also fit, or it would be folded onto itself.

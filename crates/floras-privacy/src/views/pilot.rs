@@ -284,13 +284,13 @@ mod tests {
             Receiver::clipped(0.1).unwrap(),
         ] {
             for (t, noise) in [(0.3, 4.0), (1.0, 0.1), (4.0, 17.0), (40.0, 2.0), (3000.0, 20.0)] {
-                let number = ((t + REACH) / 1e-9).ln() / 0.02;
+                let number = ((t + REACH) / 1e-15).ln() / 0.02;
                 let mut ends: Vec<f64> =
-                    (0..=number as i32 + 1).map(|i| 1e-9 * (0.02 * f64::from(i)).exp()).collect();
+                    (0..=number as i32 + 1).map(|i| 1e-15 * (0.02 * f64::from(i)).exp()).collect();
                 // The kink of clipped weights.
                 ends.extend(receiver.level());
                 ends.sort_by(f64::total_cmp);
-                ends.retain(|&end| end > t - REACH);
+                ends.retain(|&end| end > 0.97 * (t - REACH));
                 let (mut low, mut mean, mut total) = (0.0, 0.0, 0.0);
                 for panel in panels(receiver, &ends, t) {
                     let (bound, (least, most)) = panel.gains(noise);
