@@ -453,13 +453,21 @@ impl<'a> Mixed<'a> {
         own: &[Part<'_>],
         exposure: Exposure,
     ) -> Result<Answer<f64>, PrivacyError> {
-        let mut upper = self.composed(Rounds::Of(view), own, exposure)?;
-        if exposure == Exposure::Sampled && self.is_sampled() {
-            upper = smaller(upper, self.composed(Rounds::Of(view), own, Exposure::Known)?);
-        }
-        if let Some(strong) = self.strong(view) {
-            upper = larger(upper, self.composed(Rounds::Of(View::Idealised), &strong, exposure)?);
-        }
+        let strong = match self.strong(view) {
+            Some(strong) => Some(self.composed(Rounds::Of(View::Idealised), &strong, exposure)?),
+            None => None,
+        };
+        let mut upper = match strong {
+            // The curves are at least those of a strong client.
+            Some(Err(none)) => Err(none),
+            strong => {
+                let mut upper = self.composed(Rounds::Of(view), own, exposure)?;
+                if exposure == Exposure::Sampled && self.is_sampled() {
+                    upper = smaller(upper, self.composed(Rounds::Of(view), own, Exposure::Known)?);
+                }
+                strong.into_iter().fold(upper, larger)
+            }
+        };
         if let Some((_, bound)) = self.other_bound(view) {
             upper = smaller(upper, self.composed(Rounds::Bounding(view), &bound, exposure)?);
         }

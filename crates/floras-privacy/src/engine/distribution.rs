@@ -27,7 +27,7 @@ use crate::numerics::quadrature::panels;
 /// Width of a cell in `ln μ`.
 pub(crate) const FINE_CELL: f64 = 0.005;
 /// The same for distributions that are computed from many integrals.
-pub(crate) const COARSE_CELL: f64 = 0.01;
+pub(crate) const COARSE_CELL: f64 = 0.014;
 /// Depth of the cells in `ln μ`, below 1 or below the largest `μ` if that is smaller.
 const DEPTH: f64 = 20.0;
 /// A range counts as its end on the safe side if its ends differ by more than this factor.
@@ -39,6 +39,9 @@ const MIN_MASS: f64 = 1e-38;
 const FAINT_SHARE: f64 = 1e-6;
 /// Relative error of masses and means, which are differences of nearly equal numbers. Lower bounds are reduced by it.
 const DIGITS: f64 = 1e-9;
+/// The smallest `μ` are not evaluated one by one if together they add less than this share to the curve: in an upper bound they count as the
+/// largest of them, in a lower bound as 0.
+const LEFT_OUT: f64 = 1e-8;
 /// From this `ε/μ − μ/2` on, `δ_G` is below 1e-300.
 const NEGLIGIBLE: f64 = 37.5;
 
@@ -74,6 +77,8 @@ pub struct Values(Vec<(f64, f64)>);
 pub struct Cells {
     /// Cells for the upper bound.
     cells: Vec<Cell>,
+    /// For each cell, its mass and that of all cells before it, and the largest `μ` of these cells.
+    up_to: Vec<(f64, f64)>,
     infinite: f64,
     below: Below,
 }
@@ -88,6 +93,8 @@ type MakeBelow = Box<dyn FnOnce() -> CellsBelow + Send>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CellsBelow {
     cells: Vec<Cell>,
+    /// As in [`Cells`].
+    up_to: Vec<(f64, f64)>,
     /// Probability that `μ` is smaller than in the cells.
     exception: f64,
 }
@@ -216,20 +223,25 @@ impl CellsBuilder {
 
     /// Adds a mass that lies between two values. For an upper bound the mean must not be below the true one, for a lower bound not
     /// above it. Masses need not sum to 1: missing mass counts as `μ = 0`.
-    pub(crate) fn add_range(&mut self, mean: f64, (lower, upper): (f64, f64), mass: f64) {
+    pub(crate) fn add_range(&mut self, mean: f64, range: (f64, f64), mass: f64) {
+        self.add_near(mean.ln(), mean, range, mass);
+    }
+
+    /// The same with about the logarithm of the mean, which chooses the cell.
+    pub(crate) fn add_near(&mut self, log_mean: f64, mean: f64, (lower, upper): (f64, f64), mass: f64) {
         // A wide range would widen the cell for its other masses; it counts as its end on the safe side.
         let (mean, lower, upper) = match self.side {
             _ if upper <= WIDE_RANGE * lower => (mean, lower, upper),
             Side::Upper => (upper, upper, upper),
             Side::Lower => (lower, lower, lower),
         };
-        let index = ((self.top - mean.ln()) / self.width).max(0.0) as usize;
+        let index = ((self.top - log_mean) / self.width).max(0.0) as usize;
         let lowest = self.cells.len() - 1;
-        // A value below the lowest cell counts as its upper end in an upper bound, and as 0 in a lower bound.
+        // A value below the lowest cell counts at least as its upper end in an upper bound, and as 0 in a lower bound.
         if index >= lowest && self.side == Side::Lower {
             return;
         }
-        let floor = self.floor;
+        let floor = self.floor.max(upper);
         let (mean, lower, upper) = if index >= lowest { (floor, floor, floor) } else { (mean, lower, upper) };
         let cell = &mut self.cells[index.min(lowest)];
         cell.lower = cell.lower.min(lower);
@@ -290,20 +302,23 @@ impl CellsBuilder {
 
     /// A distribution with an upper bound only; its lower bound is 0.
     pub(crate) fn build(self) -> MuDistribution {
-        let (cells, infinite) = self.finished();
-        MuDistribution::Cells(Cells { cells, infinite, below: Below::default() })
+        self.with_below(Below::default())
     }
 
     /// A distribution with both bounds; the cells of the lower bound are computed at the first request.
     pub(crate) fn build_above(self, below: impl FnOnce() -> Self + Send + 'static) -> MuDistribution {
+        self.with_below(Below::new(|| below().build_below()))
+    }
+
+    fn with_below(self, below: Below) -> MuDistribution {
         let (cells, infinite) = self.finished();
-        MuDistribution::Cells(Cells { cells, infinite, below: Below::new(|| below().build_below()) })
+        MuDistribution::Cells(Cells { up_to: sums_up_to(&cells), cells, infinite, below })
     }
 
     /// The cells of a lower bound.
     pub(crate) fn build_below(self) -> CellsBelow {
         let (cells, exception) = self.finished();
-        CellsBelow { cells, exception }
+        CellsBelow { up_to: sums_up_to(&cells), cells, exception }
     }
 }
 
@@ -336,8 +351,8 @@ impl Cells {
     fn upper(&self, epsilon: f64) -> f64 {
         let turn = (2.0 * epsilon).sqrt();
         let mut sum = 0.0;
-        for cell in self.cells.iter().rev() {
-            if is_negligible(epsilon, cell.upper) {
+        for (cell, &(mass, largest)) in self.cells.iter().zip(&self.up_to).rev() {
+            if is_negligible(epsilon, largest) {
                 break;
             }
             sum += cell.mass
@@ -346,6 +361,9 @@ impl Cells {
                 } else {
                     let at_upper = gaussian::delta(epsilon, cell.upper);
                     if cell.upper <= turn {
+                        if mass * at_upper <= LEFT_OUT * sum {
+                            return sum + mass * gaussian::delta(epsilon, largest);
+                        }
                         let at_lower = delta_or_zero(epsilon, cell.lower);
                         at_lower + cell.share() * (at_upper - at_lower)
                     } else {
@@ -390,15 +408,19 @@ impl CellsBelow {
         let turn = (2.0 * epsilon).sqrt();
         let at = |mu: f64| delta_or_zero(epsilon, mu);
         let mut sum = 0.0;
-        for cell in self.cells.iter().rev() {
-            if is_negligible(epsilon, cell.upper) {
+        for (cell, &(mass, largest)) in self.cells.iter().zip(&self.up_to).rev() {
+            if is_negligible(epsilon, largest) {
                 break;
             }
             let cell = cell.scaled(1.0 - DIGITS);
             sum += (1.0 - DIGITS)
                 * cell.mass
                 * if cell.upper <= turn || cell.lower == cell.upper {
-                    at(cell.mean)
+                    let at_mean = at(cell.mean);
+                    if mass * at_mean <= LEFT_OUT * sum {
+                        break;
+                    }
+                    at_mean
                 } else if cell.lower >= turn {
                     at(cell.lower) + cell.share() * (at(cell.upper) - at(cell.lower))
                 } else {
@@ -470,6 +492,16 @@ impl Cell {
         let tangent = normal::density(0.5 * from - epsilon / from);
         at(from) + tangent.min(slope(from)) * (self.mean - from)
     }
+}
+
+/// For each of some cells in ascending order, the mass of the cells up to it, and their largest `μ`.
+fn sums_up_to(cells: &[Cell]) -> Vec<(f64, f64)> {
+    let (mut mass, mut largest) = (0.0, 0.0_f64);
+    let sums = cells.iter().map(|cell| {
+        (mass, largest) = (mass + cell.mass, largest.max(cell.upper));
+        (mass, largest)
+    });
+    sums.collect()
 }
 
 fn is_negligible(epsilon: f64, mu: f64) -> bool {

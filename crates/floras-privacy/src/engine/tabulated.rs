@@ -1,6 +1,6 @@
 //! A curve that is expensive to evaluate, in tables that many compositions share.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::engine::compose::{CONVEX_TOLERANCE, MAX_EPSILON};
 use crate::engine::distribution::{MuDistribution, Side};
@@ -8,8 +8,10 @@ use crate::engine::sampling::Curve;
 use crate::numerics::solve::first_at_most;
 use crate::numerics::table::Table;
 
-/// A `δ` below this is not tabulated; it counts as infinite loss.
-const NEGLIGIBLE: f64 = 1e-40;
+/// Smallest `δ` of tables; a composition uses the first that is small enough. A `δ` below it counts as infinite loss.
+pub(crate) const SMALLEST: [f64; 3] = [1e-18, 1e-25, 1e-40];
+/// The smallest `δ` of a table, relative to the largest probability that a composition may neglect.
+const SMALL_ENOUGH: f64 = 0.1;
 /// Minimum length of a piece in the table of a curve with kinks, relative to its end.
 const SHORTEST: f64 = 0.1;
 /// Tolerance of tables of lower bounds, which have small jumps.
@@ -17,43 +19,63 @@ pub(crate) const TOLERANCE_BELOW: f64 = 1e-3;
 
 /// A curve with tables of its bounds, which are computed when a composition first needs them. A single evaluation uses the
 /// curve itself.
-pub(crate) struct Tabulated<C>(Tables<C>);
+pub(crate) struct Tabulated<C> {
+    curve: Arc<C>,
+    /// The tables down to each of [`SMALLEST`].
+    tables: [Tables<C>; SMALLEST.len()],
+}
 
 impl<C: Curve> Tabulated<C> {
     pub(crate) fn new(curve: C) -> Self {
-        Self(Tables { curve, extent: OnceLock::new(), upper: OnceLock::new(), lower: OnceLock::new() })
+        let curve = Arc::new(curve);
+        let tables = SMALLEST.map(|smallest| Tables {
+            curve: curve.clone(),
+            smallest,
+            extent: OnceLock::new(),
+            upper: OnceLock::new(),
+            lower: OnceLock::new(),
+        });
+        Self { curve, tables }
     }
+}
+
+/// The index in [`SMALLEST`] for a composition that may neglect a probability of `least`.
+pub(crate) fn level(least: f64) -> usize {
+    let enough = SMALLEST.iter().position(|&smallest| smallest <= SMALL_ENOUGH * least);
+    enough.unwrap_or(SMALLEST.len() - 1)
 }
 
 impl<C: Curve> Curve for Tabulated<C> {
     fn upper(&self, epsilon: f64) -> f64 {
-        self.0.curve.upper(epsilon)
+        self.curve.upper(epsilon)
     }
 
     fn lower(&self, epsilon: f64) -> f64 {
-        self.0.curve.lower(epsilon)
+        self.curve.lower(epsilon)
     }
 
     fn infinite(&self) -> f64 {
-        self.0.curve.infinite()
+        self.curve.infinite()
     }
 
     fn composed(&self, rounds: u64) -> Option<MuDistribution> {
-        self.0.curve.composed(rounds)
+        self.curve.composed(rounds)
     }
 
     fn tolerance(&self) -> f64 {
-        self.0.curve.tolerance()
+        self.curve.tolerance()
     }
 
-    fn for_composition(&self, _least: f64) -> Option<&dyn Curve> {
-        Some(&self.0)
+    fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
+        Some(&self.tables[level(least)])
     }
 }
 
 /// The curve as given by its tables.
 struct Tables<C> {
-    curve: C,
+    curve: Arc<C>,
+    /// Smaller values of `δ` count as infinite loss.
+    smallest: f64,
     extent: OnceLock<Extent>,
     upper: OnceLock<Table>,
     lower: OnceLock<Table>,
@@ -73,7 +95,7 @@ impl<C: Curve> Tables<C> {
     fn extent(&self) -> Extent {
         *self.extent.get_or_init(|| {
             // The probability cut off at the far end is negligible relative to that of infinite losses.
-            let negligible = NEGLIGIBLE.max(1e-6 * self.curve.infinite());
+            let negligible = self.smallest.max(1e-6 * self.curve.infinite());
             let end = first_at_most(|epsilon| self.curve.upper(epsilon), negligible, 1.0, MAX_EPSILON, 0.01);
             match end {
                 Some(end) => Extent { end: end.max(1e-12), negligible, beyond: negligible },

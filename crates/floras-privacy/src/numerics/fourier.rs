@@ -135,6 +135,12 @@ pub(crate) fn fast_length(count: usize) -> usize {
     if count <= power / 4 * 3 { power / 4 * 3 } else { power }
 }
 
+/// The next length of the form `2^a`, `3·2^a` or `9·2^a`.
+pub(crate) fn close_fast_length(count: usize) -> usize {
+    let close = count.next_power_of_two().max(16) / 16 * 9;
+    if count <= close { close } else { fast_length(count) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +160,6 @@ mod tests {
     #[test]
     fn lengths_are_fast_and_not_much_longer() {
         assert_eq!([1, 16, 17, 24, 25, 700].map(fast_length), [12, 16, 24, 24, 32, 768]);
+        assert_eq!([16, 17, 19, 550, 700].map(close_fast_length), [16, 18, 24, 576, 768]);
     }
 }

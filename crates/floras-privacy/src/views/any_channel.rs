@@ -71,11 +71,13 @@ use crate::engine::chords::Chords;
 use crate::engine::compose::MAX_EPSILON;
 use crate::engine::distribution::{CellsBelow, CellsBuilder, FINE_CELL, MuDistribution, Side};
 use crate::engine::sampling::Curve;
+use crate::engine::tabulated::{self, SMALLEST};
 use crate::error::PrivacyError;
 use crate::numerics::normal;
 use crate::numerics::solve::{first_at_most, first_at_most_from};
 use crate::setting::{Decoder, Setting};
-use crate::views::gains::{self, LogBins};
+use crate::views::divisors::CommonPanels;
+use crate::views::gains::{self, Boundaries, LogBins};
 use crate::views::idealised::{MAX_MU, idealised, idealised_of_branches, without_channel};
 use crate::views::nodes::{self, NodeDistribution, Nodes};
 use crate::views::noise::Noise;
@@ -101,15 +103,13 @@ const TOLERANCE: f64 = 1e-3;
 const CONVEX: f64 = 2.8;
 /// The `δ` at which the worst channel is determined for the lower bound of a composition.
 const SMALL: f64 = 1e-5;
-/// Smallest `δ` of the chords; a composition uses the first that is small enough.
-const SMALLEST: [f64; 3] = [1e-16, 1e-23, 1e-40];
 
 /// `δ*(ε)`, a curve for every channel. A single evaluation searches for the worst channel. A composition uses chords between some of these
 /// values.
 pub struct AnyChannel {
     worst: Arc<Worst>,
     /// The chords down to each of [`SMALLEST`].
-    composable: [Composable; 3],
+    composable: [Composable; SMALLEST.len()],
 }
 
 /// Chords that are computed when a composition first needs them.
@@ -188,8 +188,7 @@ impl Curve for AnyChannel {
     }
 
     fn for_composition(&self, least: f64) -> Option<&dyn Curve> {
-        let enough = self.composable.iter().find(|composable| composable.smallest <= 0.1 * least);
-        enough.or(self.composable.last()).map(|composable| composable as &dyn Curve)
+        Some(&self.composable[tabulated::level(least)])
     }
 
     fn tolerance(&self) -> f64 {
@@ -407,7 +406,8 @@ impl Worst {
     }
 
     fn cells(&self, t: f64, amplitude: f64, small: f64, noise: &LogBins, side: Side) -> CellsBuilder {
-        let divisors = pilot::divisors(self.receiver, t, small, gains::step(self.receiver), side);
+        let step = gains::step(self.receiver);
+        let divisors = CommonPanels::new(self.receiver, (t, t), small, step, side).divisors(t);
         self.cells_of(amplitude, &divisors, noise, side)
     }
 
@@ -415,8 +415,10 @@ impl Worst {
     fn cells_of(&self, amplitude: f64, divisors: &LogBins, noise: &LogBins, side: Side) -> CellsBuilder {
         let largest = self.sensitivity * amplitude;
         let mut cells = CellsBuilder::new(largest, FINE_CELL, side);
-        for (mass, mean, (low, high)) in divisors.gains(noise, side) {
-            cells.add_range(largest * mean, (largest * low, largest * high), mass);
+        let log_largest = largest.ln();
+        for gain in divisors.gains(noise, &Boundaries::new(divisors.range(), noise), side) {
+            let range = (largest * gain.range.0, largest * gain.range.1);
+            cells.add_near(log_largest + gain.log, largest * gain.mean, range, gain.mass);
         }
         cells
     }

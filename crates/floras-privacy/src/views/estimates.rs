@@ -15,7 +15,7 @@ use crate::numerics::quadrature::short_panel;
 use crate::numerics::table::Smooth;
 use crate::views::pilot::{self, REACH};
 
-/// Up to this size, `ln f` is interpolated. A panel's relative width is at most 0.2%, and four nodes integrate `f` over it.
+/// Up to this size, `ln f` is interpolated. A panel's relative width is at most 0.5% there, and four nodes integrate `f` over it.
 const NEAR: f64 = 20.0;
 /// Maximum length of a piece of the interpolant.
 const LONGEST: f64 = 1.0;
@@ -33,8 +33,8 @@ fn add_tails(masses: &mut [f64], ends: &[f64], channels: &[(f64, f64)]) {
     }
 }
 
-/// The probabilities of panels of an estimate's size between ascending ends. The first end is 0, each other is at most 0.2% above the
-/// previous one, and the last is beyond all estimates. Each channel comes with its probability.
+/// The probabilities of panels of an estimate's size between ascending ends. The first end is 0, each other is at most 0.5% above the
+/// previous one up to [`NEAR`], and the last is beyond all estimates. Each channel comes with its probability.
 pub(crate) fn of_panels(ends: &[f64], mut channels: Vec<(f64, f64)>) -> Vec<f64> {
     // Channels may be unordered. Equal ones are merged, such as all faint channels.
     channels.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,11 +1,12 @@
 //! The views: the distribution of `μ` against each adversary, and the statements about it.
 //!
 //! The decoder's noise `ν` is a sum over sequences (`noise`, `few`), each weighted by the receiver (`receiver`) with a channel
-//! estimate (`pilot`, `estimates`). `gains` joins both to `g`; [`actual`] averages over the channels, [`any_channel`] takes the worst one,
+//! estimate (`pilot`, `divisors`, `estimates`). `gains` joins both to `g`; [`actual`] averages over the channels, [`any_channel`] takes the worst one,
 //! and [`idealised`] has strong clients only. [`of`] lists the views.
 
 pub(crate) mod actual;
 pub(crate) mod any_channel;
+mod divisors;
 mod estimates;
 mod few;
 mod gains;

@@ -17,7 +17,7 @@ use std::slice::from_ref;
 
 use crate::engine::distribution::Side;
 use crate::engine::loss::log_sum_exp;
-use crate::numerics::fourier::{self, fast_length};
+use crate::numerics::fourier::{self, close_fast_length};
 use crate::numerics::normal;
 use crate::numerics::parallel::in_parallel;
 use crate::numerics::pool::{self, Pooled};
@@ -27,9 +27,11 @@ use crate::views::few::{Few, LogSum};
 use crate::views::pilot;
 
 /// Minimum and maximum number of points of the grid.
-const POINTS: (usize, usize) = (1 << 16, 1 << 18);
-/// Rounding to the grid should change small values of the noise by at most this, relatively. `ε` then grows by at most 0.1%.
-const ROUNDING: f64 = 1e-3;
+const POINTS: (usize, usize) = (1 << 15, 1 << 18);
+/// Rounding to the grid should change small values of the noise by at most this, relatively. `ε` then grows by at most 0.07%.
+const ROUNDING: f64 = 7e-4;
+/// The same for rare small values, as long as the grid need not be finer than for the bound on the rounding of all values.
+const RARE_ROUNDING: f64 = 1e-3;
 /// An even grid is not used if rounding may move the sum's `e^{−FEW_BELOW}` quantile by more than this, relatively.
 const FEW_ROUNDING: f64 = 2e-2;
 /// `−ln` of the probability of the quantile in [`FEW_ROUNDING`].
@@ -39,7 +41,7 @@ const MAX_FEW: f64 = 100.0;
 /// Number of points of the sketch, from which sizes and tilts are chosen.
 const SKETCH: usize = 1 << 10;
 /// Number of steps in the search for the tightest of Chernoff's bounds; every tilt gives a valid one.
-const SEARCH: usize = 24;
+const SEARCH: usize = 16;
 /// `−ln` of the probability that may be above the grid.
 const ABOVE: f64 = 45.0;
 /// `−ln` of the probability that is neglected at the lower end, and of larger deviations of the rounding loss than permitted.
@@ -49,6 +51,8 @@ const TILTS: [f64; 3] = [0.0, 20.0, 48.0];
 /// `−ln` of the lower-tail probabilities whose quantiles limit the second and the third tilt. Mass from below the grid is folded to the
 /// range above them.
 const TILT_LIMITS: [f64; 2] = [14.0, 40.0];
+/// Number of points whose exponentials follow from the first one.
+const BLOCK: usize = 16;
 /// The strongest tilt, times the mean.
 const MAX_TILT: f64 = 1e5;
 /// Neighbouring values are merged until they span this relative width.
@@ -160,12 +164,19 @@ impl Noise {
     /// From cells in ascending order; neighbouring cells are merged.
     fn ascending(all: impl IntoIterator<Item = NoiseCell>) -> Self {
         let mut cells: Vec<NoiseCell> = Vec::new();
-        for cell in all.into_iter().filter(|cell| cell.mass > 0.0) {
+        for mut cell in all.into_iter().filter(|cell| cell.mass > 0.0) {
+            // Times the mass, until all cells are known.
+            cell.mean *= cell.mass;
             match cells.last_mut() {
-                Some(last) if cell.largest <= last.least * (1.0 + WIDTH) => last.add(cell),
+                Some(last) if cell.largest <= last.least * (1.0 + WIDTH) => {
+                    last.mass += cell.mass;
+                    last.mean += cell.mean;
+                    last.largest = last.largest.max(cell.largest);
+                }
                 _ => cells.push(cell),
             }
         }
+        cells.iter_mut().for_each(|cell| cell.mean = (cell.mean / cell.mass).clamp(cell.least, cell.largest));
         Self { cells, none: 0.0 }
     }
 
@@ -333,8 +344,14 @@ impl EvenSum {
         let number: f64 = terms.iter().map(|term| term.count as f64).sum();
         let largest = terms.iter().map(|term| term.most).fold(0.0, f64::max);
         let little = (sketch.mean() - 0.5 * below).max(1e-300);
-        let enough = rounding_deviation(terms, below + above) / (ROUNDING * little);
-        let count = fast_length((enough as usize).clamp(POINTS.0, POINTS.1));
+        let range = below + above;
+        // A term loses half a step on average, and the loss of few terms has no bound but 0.
+        let lost = rounding_deviation(terms, range).min(0.5 * number * range);
+        let rare = sketch.quantile(-1.0, TILT_LIMITS[1]).max(1e-300);
+        let enough_for_rare =
+            (lost / (RARE_ROUNDING * rare)).min(rounding_deviation(terms, range) / (RARE_ROUNDING * little));
+        let enough = (lost / (ROUNDING * little)).max(enough_for_rare);
+        let count = close_fast_length((enough as usize).clamp(POINTS.0, POINTS.1));
         // Rounding adds a random deviation from the mean loss, with a standard deviation of at most half a step per term.
         let spread = (8.0 * number.sqrt() + 8.0).min(count as f64 / 4.0);
         // A single term must also fit, or it would be folded onto itself.
@@ -353,23 +370,29 @@ impl EvenSum {
         let Self { step, start, lost: (least, most), tilts, limits } = self;
         let shift = if side == Side::Upper { least } else { most };
         let count = tilts[0].masses.len() as i64;
-        let value_of = |index: i64| index as f64 * step + shift;
-        let mass_of = |index: i64| {
-            let slot = index.rem_euclid(count) as usize;
-            let back = |tilt: &Tilted| tilt.log_moment - tilt.theta * index as f64 * step;
-            let allowed = 1 + limits.iter().filter(|&&limit| (index as f64) < limit).count();
-            let best = tilts[..allowed].iter().min_by(|a, b| back(a).total_cmp(&back(b)));
-            let of = |tilt: &Tilted| match side {
-                Side::Upper => tilt.masses[slot].max(0.0) + tilt.rounding,
-                Side::Lower => (tilt.masses[slot] - tilt.rounding).max(0.0),
-            };
-            best.map_or(0.0, |tilt| match of(tilt) {
-                0.0 => 0.0,
-                mass => mass * back(tilt).exp(),
+        let (from, to) = (*start, *start + count);
+        let blocks = (from..to).step_by(BLOCK).flat_map(|first| {
+            let last = (first + BLOCK as i64).min(to) - 1;
+            // Tilts whose limit the whole block is below.
+            let allowed = 1 + limits.iter().filter(|&&limit| (last as f64) < limit).count();
+            // Exponentials of neighbouring points are multiplied from one to the next.
+            let mut back =
+                tilts.each_ref().map(|tilt| (tilt.log_moment - tilt.theta * first as f64 * step).exp());
+            let ratios = tilts.each_ref().map(|tilt| (-tilt.theta * step).exp());
+            (first..=last).map(move |index| {
+                let best =
+                    (1..allowed).fold(0, |best, tilt| if back[tilt] < back[best] { tilt } else { best });
+                let tilted = tilts[best].masses[index.rem_euclid(count) as usize];
+                let mass = match side {
+                    Side::Upper => tilted.max(0.0) + tilts[best].rounding,
+                    Side::Lower => (tilted - tilts[best].rounding).max(0.0),
+                };
+                let cell = NoiseCell::of(index as f64 * step + shift, back[best] * mass);
+                back.iter_mut().zip(ratios).for_each(|(factor, ratio)| *factor *= ratio);
+                cell
             })
-        };
-        let indices = *start..start + count;
-        let mut noise = Noise::ascending(indices.map(|index| NoiseCell::of(value_of(index), mass_of(index))));
+        });
+        let mut noise = Noise::ascending(blocks);
         noise.none = 2.0 * (-BELOW).exp();
         if side == Side::Upper {
             // Missing mass counts as no noise.

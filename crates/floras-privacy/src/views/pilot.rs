@@ -15,11 +15,10 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use floras_core::Receiver;
 
-use crate::engine::distribution::Side;
 use crate::numerics::normal;
 use crate::views::gains::LogBins;
 use crate::views::noise::Noise;
-use crate::views::receiver::{divisor, flat_up_to, has_limit, is_monotone};
+use crate::views::receiver::{divisor, is_monotone};
 
 /// Maximum distance of an estimate from the channel; larger distances count as infinite losses.
 pub(crate) const REACH: f64 = 12.0;
@@ -30,19 +29,18 @@ const CURVED: f64 = 1.0 + 1e-5;
 /// From this argument on, the tail of a standard normal number is 0 as a double.
 const TAIL_IS_ZERO: f64 = 40.0;
 /// Panels with less probability count as infinite losses.
-const MIN_PROBABILITY: f64 = 1e-40;
+pub(crate) const MIN_PROBABILITY: f64 = 1e-40;
 
 /// A range of sizes of the estimate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
     pub(crate) probability: f64,
-    /// Minimum and maximum of `u`.
+    /// Minimum of `u`; a test also needs the maximum.
     pub(crate) least: f64,
+    #[cfg(test)]
     pub(crate) largest: f64,
     /// A lower bound on the mean of `u`.
     pub(crate) mean: f64,
-    /// An upper bound on the mean of `u`.
-    pub(crate) mean_above: f64,
 }
 
 impl Panel {
@@ -85,39 +83,6 @@ pub(crate) fn least_mean_gain((least, high): (f64, f64), (largest, low): (f64, f
     }
 }
 
-/// Ends of panels of `|τ|` that cover all possible estimates of the channel `t`: integer powers of `e^step`, and the kinks of the weights.
-/// If the divisor is not constant near 0, the first panel ends at `small`.
-pub(crate) fn ends(receiver: Receiver, t: f64, small: f64, step: f64) -> Vec<f64> {
-    let (from, to) = ((t - REACH).max(0.0), t + REACH);
-    let start = flat_up_to(receiver, small);
-    let number = |size: f64| (size.ln() / step + 1e-9).floor();
-    let mut ends = if from <= start { vec![0.0, start] } else { vec![(number(from) * step).exp()] };
-    let mut next = number(from.max(start)) + 1.0;
-    while ends.last().is_some_and(|&end| end < to) {
-        ends.push((next * step).exp());
-        next += 1.0;
-    }
-    ends
-}
-
-/// The divisors `u` of a client with the channel `t`, in bins. If weights are unbounded, the smallest divisors count as 0. For a lower
-/// bound they count as the largest of them, and unbounded divisors are omitted.
-pub(crate) fn divisors(receiver: Receiver, t: f64, small: f64, step: f64, side: Side) -> LogBins {
-    let ends = ends(receiver, t, small, step);
-    let part = |panel: Panel| match side {
-        Side::Upper => {
-            let negligible = !has_limit(receiver) && panel.least == 0.0;
-            (if negligible { 0.0 } else { panel.least }, panel.mean, panel.probability)
-        }
-        Side::Lower if panel.mean_above.is_infinite() => (panel.least, panel.least, 0.0),
-        Side::Lower if panel.least == 0.0 => (panel.largest, panel.largest, panel.probability),
-        Side::Lower => (panel.least, panel.mean_above, panel.probability),
-    };
-    let bins = LogBins::new(step, &panels(receiver, &ends, t).into_iter().map(part).collect::<Vec<_>>());
-    // Divisors of MMSE weights at the ends of panels are not boundaries of bins.
-    if is_monotone(receiver) { bins } else { bins.unaligned() }
-}
-
 /// The weakest channel for [`divisors_between`], where the divisor at the strongest deviation still grows with the estimate.
 pub(crate) fn weakest_to_couple(receiver: Receiver) -> f64 {
     REACH + receiver.level().unwrap_or(0.0).max(4.0)
@@ -145,7 +110,7 @@ pub(crate) fn divisors_between(receiver: Receiver, from: f64, to: f64, step: f64
     let weaker = of(from, &inner(from - REACH, from, factor), factor);
     let stronger = of(to, &inner(to, to + REACH, 1.0), 1.0);
     let bins = LogBins::new(step, &weaker.chain(stronger).collect::<Vec<_>>());
-    // As in `divisors`.
+    // Divisors of MMSE weights at the ends of panels are not boundaries of bins.
     if is_monotone(receiver) { bins } else { bins.unaligned() }
 }
 
@@ -199,57 +164,46 @@ pub(crate) fn mirrored(size: f64, t: f64, value: impl FnOnce() -> f64) -> f64 {
     if size * t > NEGLIGIBLE { 0.0 } else { value() }
 }
 
-/// The panels between some ends, for a client with the channel `t`. The omitted probability is below [`BEYOND_REACH`].
-pub(crate) fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
+/// The panels between some positive ends, for a client with the channel `t`. The omitted probability is below [`BEYOND_REACH`].
+fn panels(receiver: Receiver, ends: &[f64], t: f64) -> Vec<Panel> {
     let mut panels = Vec::with_capacity(ends.len());
-    let mut before = ends.first().map(|&end| End::new(receiver, end, t));
-    for end in ends.iter().skip(1).map(|&end| End::new(receiver, end, t)) {
-        let Some(start) = before.replace(end) else { break };
-        // Both signs of the estimate contribute.
-        let same = if end.near < 0.0 {
-            end.near_tail - start.near_tail
-        } else if start.near < 0.0 {
-            1.0 - end.near_tail - start.near_tail
-        } else {
-            start.near_tail - end.near_tail
-        };
-        let other = start.far_tail - end.far_tail;
+    let mut before = ends.first().map(|&end| (End::new(end, t), divisor(receiver, end)));
+    for end in ends.iter().skip(1).map(|&end| (End::new(end, t), divisor(receiver, end))) {
+        let Some((start, at_start)) = before.replace(end) else { break };
+        let (end, at_end) = end;
+        let (same, other) = probabilities_between(&start, &end);
         let probability = same + other;
         if probability < MIN_PROBABILITY {
             continue;
         }
-        let moments = start.near_density - end.near_density + start.far_density - end.far_density;
-        let mean = ((t * (same - other) + moments) / probability).clamp(start.size, end.size);
-        let (least, largest) = (start.divisor.min(end.divisor), start.divisor.max(end.divisor));
+        let (least, largest) = (at_start.min(at_end), at_start.max(at_end));
         // u is convex in |τ| for every receiver, so at the mean of |τ| it is at most its mean.
-        let below = if start.size > 0.0 { divisor(receiver, mean).clamp(least, largest) } else { least };
-        // For the same reason its mean is at most the chord. MMSE divisors are unbounded towards an estimate of 0.
-        let mean_above = if start.size == 0.0 && !is_monotone(receiver) {
-            f64::INFINITY
-        } else {
-            let share = (mean - start.size) / (end.size - start.size);
-            start.divisor + share * (end.divisor - start.divisor)
-        };
-        panels.push(Panel { probability, least, largest, mean: below, mean_above });
+        let mean = divisor(receiver, mean_size(&start, &end, t, same, other)).clamp(least, largest);
+        panels.push(Panel {
+            probability,
+            least,
+            #[cfg(test)]
+            largest,
+            mean,
+        });
     }
     panels
 }
 
 /// The end of a panel: what the two normal densities, around `t` and around `−t`, have there and beyond.
 #[derive(Clone, Copy)]
-struct End {
-    size: f64,
-    divisor: f64,
+pub(crate) struct End {
+    pub(crate) size: f64,
     near: f64,
     near_density: f64,
     /// Tail of the nearer density beyond this end, `Φ(−|near|)`.
-    near_tail: f64,
+    pub(crate) near_tail: f64,
     far_density: f64,
-    far_tail: f64,
+    pub(crate) far_tail: f64,
 }
 
 impl End {
-    fn new(receiver: Receiver, size: f64, t: f64) -> Self {
+    pub(crate) fn new(size: f64, t: f64) -> Self {
         let (near, far) = (size - t, size + t);
         let of = |x: f64| {
             if x > TAIL_IS_ZERO {
@@ -260,8 +214,26 @@ impl End {
         };
         let (near_density, near_tail) = of(near.abs());
         let (far_density, far_tail) = if size * t > NEGLIGIBLE { (0.0, 0.0) } else { of(far) };
-        Self { size, divisor: divisor(receiver, size), near, near_density, near_tail, far_density, far_tail }
+        Self { size, near, near_density, near_tail, far_density, far_tail }
     }
+}
+
+/// The probability of estimates between two ends, of the channel's sign and of the other one.
+pub(crate) fn probabilities_between(start: &End, end: &End) -> (f64, f64) {
+    let same = if end.near < 0.0 {
+        end.near_tail - start.near_tail
+    } else if start.near < 0.0 {
+        1.0 - end.near_tail - start.near_tail
+    } else {
+        start.near_tail - end.near_tail
+    };
+    (same, start.far_tail - end.far_tail)
+}
+
+/// The mean size of estimates between two ends, with their probabilities from [`probabilities_between`].
+pub(crate) fn mean_size(start: &End, end: &End, t: f64, same: f64, other: f64) -> f64 {
+    let moments = start.near_density - end.near_density + start.far_density - end.far_density;
+    ((t * (same - other) + moments) / (same + other)).clamp(start.size, end.size)
 }
 
 #[cfg(test)]
@@ -312,7 +284,13 @@ mod tests {
             Receiver::clipped(0.1).unwrap(),
         ] {
             for (t, noise) in [(0.3, 4.0), (1.0, 0.1), (4.0, 17.0), (40.0, 2.0), (3000.0, 20.0)] {
-                let ends = ends(receiver, t, 1e-9, 0.02);
+                let number = ((t + REACH) / 1e-15).ln() / 0.02;
+                let mut ends: Vec<f64> =
+                    (0..=number as i32 + 1).map(|i| 1e-15 * (0.02 * f64::from(i)).exp()).collect();
+                // The kink of clipped weights.
+                ends.extend(receiver.level());
+                ends.sort_by(f64::total_cmp);
+                ends.retain(|&end| end > 0.97 * (t - REACH));
                 let (mut low, mut mean, mut total) = (0.0, 0.0, 0.0);
                 for panel in panels(receiver, &ends, t) {
                     let (bound, (least, most)) = panel.gains(noise);

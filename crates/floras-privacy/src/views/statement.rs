@@ -187,8 +187,8 @@ impl Views {
         ))
     }
 
-    /// One line of explanation per guarantee whose lower bound is more than 1% below its `ε` after some rounds. An estimate of `ε`
-    /// bounds nothing, and has no such line.
+    /// One line of explanation per guarantee whose lower bound is more than 1% below its `ε` after some rounds, and one for all guarantees
+    /// without a lower bound that have the same reason. An estimate of `ε` bounds nothing, and has no such line.
     pub fn why_bounds_differ(&self, sampling: Sampling, rounds: u64) -> Vec<String> {
         let line = |(view, statement): (View, &Statement)| {
             let (upper, lower) = (statement.epsilon?, statement.epsilon_lower?);
@@ -217,7 +217,26 @@ impl Views {
             let upper = shown(upper, Rounding::Up);
             Some(format!("the {view} ε of {upper} is an upper bound, and the truth is {truth}: {why}"))
         };
-        self.iter().filter_map(line).collect()
+        let no_lower = [true, false].into_iter().filter_map(|is_masked| self.why_no_lower(is_masked));
+        self.iter().filter_map(line).chain(no_lower).collect()
+    }
+
+    /// One line for the guarantees without a lower bound, with masks or without; `None` if there are none.
+    fn why_no_lower(&self, is_masked: bool) -> Option<String> {
+        let applies = |statement: &Statement| {
+            let one_sided = statement.guarantee
+                && statement.epsilon_lower.is_none()
+                && statement.epsilon.is_some_and(|epsilon| epsilon > 0.0);
+            one_sided && statement.details.contains_key("masks") == is_masked
+        };
+        let views = self.iter().filter(|(_, statement)| applies(statement)).map(|(view, _)| view.to_string());
+        let views = views.collect::<Vec<_>>().join(", ");
+        let why = if is_masked {
+            "masks and noise also hide the symbols, which the views' own lower bounds do not count"
+        } else {
+            "the adversary may see less than the bound counts"
+        };
+        (!views.is_empty()).then(|| format!("{views}: ε is an upper bound without a lower one: {why}"))
     }
 }
 
