@@ -27,7 +27,7 @@ use crate::numerics::quadrature::panels;
 /// Width of a cell in `ln μ`.
 pub(crate) const FINE_CELL: f64 = 0.005;
 /// The same for distributions that are computed from many integrals.
-pub(crate) const COARSE_CELL: f64 = 0.014;
+pub(crate) const COARSE_CELL: f64 = 0.01;
 /// Depth of the cells in `ln μ`, below 1 or below the largest `μ` if that is smaller.
 const DEPTH: f64 = 20.0;
 /// A range counts as its end on the safe side if its ends differ by more than this factor.
