@@ -208,7 +208,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// The longer one of an entry's runs at the reference point: that for all rounds, and that for the airtime.
+    /// The longer of the two runs of a scheme at the reference point: that for all rounds, and that for the airtime.
     fn longest_run<'r>(&self, entry: &str, runs: &'r Runs) -> Option<&'r RunRecord> {
         let candidate = self.candidates.iter().find(|candidate| candidate.name() == entry)?;
         let names = [Grid::run_name(candidate, &self.conditions.reference), at_airtime(entry)];

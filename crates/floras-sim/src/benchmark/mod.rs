@@ -137,7 +137,7 @@ pub struct Entry {
 /// A plot with what it leaves out.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CaptionedPanel {
-    /// The curves.
+    /// The title, axes and curves of the plot.
     pub panel: Panel,
     /// The entries that the plot leaves out, and why; empty if it has all.
     pub caption: String,
