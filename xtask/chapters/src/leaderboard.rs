@@ -95,17 +95,28 @@ fn leaderboard(made: &Benchmark) -> String {
     for note in &made.notes {
         let _ = writeln!(out, "- {note}");
     }
-    out.push_str("\n## Plots\n\n");
-    for CaptionedPanel { panel, caption } in &made.panels {
+    out.push('\n');
+    plots(&mut out, "Plots", made.panels.iter().filter(is_main));
+    out.push_str("The page of tables has [all other plots](../reference/benchmark.md#further-plots).\n\n");
+    wrap(&out) + SUBMIT
+}
+
+/// Whether the leaderboard itself shows a plot.
+fn is_main(panel: &&CaptionedPanel) -> bool {
+    panel.panel.name.starts_with("benchmark-airtime")
+}
+
+fn plots<'a>(out: &mut String, title: &str, panels: impl Iterator<Item = &'a CaptionedPanel>) {
+    let _ = write!(out, "## {title}\n\n");
+    for CaptionedPanel { panel, caption } in panels {
         let _ = write!(out, "![{}](../benchmark/{}.svg)\n\n", panel.title, panel.name);
         if !caption.is_empty() {
             let _ = write!(out, "{caption}\n\n");
         }
     }
-    wrap(&out) + SUBMIT
 }
 
-/// The page of the tables that the leaderboard leaves out.
+/// The page of the tables and plots that the leaderboard leaves out.
 fn all_tables(made: &Benchmark) -> String {
     let mut out = "# Tables of the benchmark\n\n\
                    Results behind the [leaderboard](../schemes/leaderboard.md), which states the conditions. \
@@ -115,6 +126,7 @@ fn all_tables(made: &Benchmark) -> String {
     tables(&mut out, &made.views());
     tables(&mut out, &[made.assumptions()]);
     tables(&mut out, &made.accuracies());
+    plots(&mut out, "Further plots", made.panels.iter().filter(|panel| !is_main(panel)));
     wrap(&out)
 }
 
